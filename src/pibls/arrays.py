@@ -1,0 +1,15 @@
+"""Shapes fixed once: points (N, d), a jet (N, M), coefficients (M,) per unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+MultiIndex: TypeAlias = tuple[int, ...]
+PointFunction: TypeAlias = Callable[..., Any]
+"""A user's function of the coordinate arrays, one argument per coordinate."""

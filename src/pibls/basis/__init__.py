@@ -1,0 +1,7 @@
+"""Bases: `Broad` is the paper's, `Features` plain random features; each is drawn for a box."""
+
+from pibls.basis.broad import Broad, BroadBasis
+from pibls.basis.feature import FeatureBasis, Features
+from pibls.basis.protocol import Basis, BasisSpec, jet
+
+__all__ = ["Basis", "BasisSpec", "Broad", "BroadBasis", "FeatureBasis", "Features", "jet"]

@@ -1,0 +1,152 @@
+r"""A = [Z | H], Z = φ(xWₑ + βₑ), H = ξ(ZWₕ + βₕ): the broad basis of the paper.
+
+n groups of k feature nodes see the inputs; m groups of q enhancement nodes see all feature nodes.
+Derivatives are exact: Z by the chain rule for a linear argument, H by the chain rule of any order
+(`chain`), where the inner derivatives are matrix products,
+
+    ∂^β (ZWₕ + βₕ) = φ^{(|β|)}(xWₑ + βₑ) · (diag(Wₑ^β) Wₕ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from pibls.activation import Activation, activation
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.chain import Composition, closure
+from pibls.basis.checks import positive_scale, whole
+from pibls.basis.layer import Layer
+from pibls.basis.sparse import refine
+from pibls.errors import ProblemError
+
+_CODING_POINTS = 256
+
+
+@dataclass(frozen=True)
+class Broad:
+    """n×k feature nodes and m×q enhancement nodes with weights and biases uniform in (-R, R).
+
+    Parameters
+    ----------
+    feature_groups, feature_nodes
+        n groups of k feature nodes.
+    enhancement_groups, enhancement_nodes
+        m groups of q enhancement nodes; both 0 for features alone.
+    scale
+        R, for inputs mapped to [-1, 1] per coordinate.
+    activation, enhancement_activation
+        φ and ξ; ξ = φ by default.
+    whiten
+        Orthonormalise the columns of each enhancement weight block (the rows where it is wider
+        than tall), which keeps the second layer from saturating.
+    sparse
+        Refine the feature weights by a sparse autoencoder (see `pibls.basis.sparse`).
+
+    >>> Broad(10, 10, 4, 10, scale=3.9, whiten=True).size
+    140
+    """
+
+    feature_groups: int
+    feature_nodes: int
+    enhancement_groups: int = 0
+    enhancement_nodes: int = 0
+    _: KW_ONLY
+    scale: float
+    activation: str | Activation = "tanh"
+    enhancement_activation: str | Activation | None = None
+    whiten: bool = False
+    sparse: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("feature_groups", "feature_nodes"):
+            whole(getattr(self, name), f"Broad({name})", least=1)
+        for name in ("enhancement_groups", "enhancement_nodes"):
+            whole(getattr(self, name), f"Broad({name})", least=0)
+        if bool(self.enhancement_groups) != bool(self.enhancement_nodes):
+            raise ProblemError(
+                "Broad(enhancement_groups, enhancement_nodes)",
+                expected="both positive, or both 0",
+                got=(self.enhancement_groups, self.enhancement_nodes),
+                remedy="m groups of q nodes: give both numbers.",
+            )
+        positive_scale(self.scale, "Broad(scale)")
+        activation(self.activation, "Broad(activation)")
+        if self.enhancement_activation is not None:
+            activation(self.enhancement_activation, "Broad(enhancement_activation)")
+
+    @property
+    def size(self) -> int:
+        """n·k + m·q."""
+        features = self.feature_groups * self.feature_nodes
+        return features + self.enhancement_groups * self.enhancement_nodes
+
+    def draw(self, box: Array, rng: np.random.Generator) -> BroadBasis:
+        d, R = len(box), self.scale
+        k, q = self.feature_nodes, self.enhancement_nodes
+        phi = activation(self.activation)
+        xi = phi if self.enhancement_activation is None else activation(self.enhancement_activation)
+        features = self.feature_groups * k
+        weights = rng.uniform(-R, R, (d, features))
+        biases = rng.uniform(-R, R, features)
+        inner = rng.uniform(-R, R, (features, self.enhancement_groups * q))
+        offsets = rng.uniform(-R, R, self.enhancement_groups * q)
+        if self.sparse:
+            inputs = rng.uniform(-1.0, 1.0, (_CODING_POINTS, d))
+            for g in range(self.feature_groups):
+                group = slice(g * k, (g + 1) * k)
+                weights[:, group], biases[group] = refine(weights[:, group], biases[group], inputs)
+        if self.whiten:
+            for g in range(self.enhancement_groups):
+                block = slice(g * q, (g + 1) * q)
+                inner[:, block] = orthonormal(inner[:, block])
+        return BroadBasis(Layer.on_box(weights, biases, phi, box), inner, offsets, xi)
+
+
+def orthonormal(block: Array) -> Array:
+    """Orthonormal columns with the same span; orthonormal rows where there are fewer rows."""
+    if block.shape[0] >= block.shape[1]:
+        return np.asarray(np.linalg.qr(block)[0])
+    return np.asarray(np.linalg.qr(block.T)[0].T)
+
+
+@dataclass(frozen=True)
+class BroadBasis:
+    """[Z | H], drawn: the feature layer, Wₕ (nk, mq), βₕ (mq,) and ξ."""
+
+    features: Layer
+    inner: Array
+    offsets: Array
+    outer: Activation
+
+    @property
+    def size(self) -> int:
+        return self.features.size + len(self.offsets)
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        nk = self.features.size
+        needed = closure(alphas) if len(self.offsets) else list(alphas)
+        phi = self.features.activations(X, map(sum, needed))
+        enhanced = self._compose(phi, needed) if len(self.offsets) else None
+        out = []
+        for alpha in alphas:
+            A = np.empty((len(X), self.size), order="F")
+            np.multiply(phi[sum(alpha)], self.features.power(alpha), out=A[:, :nk])
+            if enhanced is not None:
+                A[:, nk:] = enhanced.derivative(alpha)
+            out.append(A)
+        return out
+
+    def _compose(self, phi: dict[int, Array], needed: list[MultiIndex]) -> Composition:
+        inner = {}
+        for beta in needed:
+            weights = self.features.power(beta)[:, None] * self.inner
+            inner[beta] = (weights.T @ phi[sum(beta)].T).T
+        zero = needed[0]
+        g = inner.pop(zero)
+        g += self.offsets
+        orders = range(max(map(sum, needed)) + 1)
+        outer = dict(zip(orders, self.outer.derivatives(g, orders), strict=True))
+        return Composition(outer, inner)

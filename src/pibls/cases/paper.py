@@ -1,0 +1,181 @@
+"""The eleven test cases of the paper. Sources and boundary data are derived from the exact solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from pibls.basis import Broad
+from pibls.cases.case import Case, Published
+from pibls.domain import Box, Interval
+from pibls.points import Points
+from pibls.problem import Dirichlet, Initial, Periodic, Problem
+from pibls.solver import LeastSquares, NLSQPerturb
+
+x, y, t = sp.symbols("x y t")
+pi = sp.pi
+
+
+def _case(
+    name: str,
+    title: str,
+    domain: Any,
+    operator: Any,
+    exact: Any,
+    conditions: Any,
+    settings: dict[str, Any],
+    results: tuple[float, float, float],
+) -> Case:
+    """N[u] = N[u*] with conditions made from u*."""
+    coordinates = domain.coordinates
+    u = sp.Function("u")(*coordinates)
+    source = sp.simplify(operator(exact)) if operator(exact) != 0 else sp.Integer(0)
+    problem = Problem(domain, [sp.Eq(operator(u), source)], conditions(u))
+    function = sp.lambdify(coordinates, exact, modules="numpy")
+    method = LeastSquares() if problem.is_linear else NLSQPerturb(delta=0.5, rounds=5)
+    return Case(name, title, problem, Published({**settings, "method": method}, *results), function)
+
+
+def _settings(broad: tuple[int, int, int, int], scale: float, whiten: bool, points: Points) -> dict[str, Any]:
+    return {"basis": Broad(*broad, scale=scale, whiten=whiten), "points": points}
+
+
+def tc1() -> Case:
+    exact = sp.sin(2 * pi * x) * sp.cos(4 * pi * x) + 1
+    return _case(
+        "TC-1", "Advection, 1D",
+        Interval(x, 0, 1), lambda u: u.diff(x), exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((60, 20, 20, 2), 15.1, False, Points(900, 2)),
+        (2.00e-15, 5.99e-16, 0.13),
+    )  # fmt: skip
+
+
+def tc2() -> Case:
+    exact = sp.sin(pi * x / 2) * sp.cos(2 * pi * x) + 1
+    return _case(
+        "TC-2", "Diffusion, 1D",
+        Interval(x, 0, 1), lambda u: u.diff(x, 2), exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((10, 10, 4, 10), 3.9, True, Points(100, 2)),
+        (4.22e-15, 1.05e-15, 0.01),
+    )  # fmt: skip
+
+
+def tc3() -> Case:
+    exact = (sp.exp(5 * x) - 1) / (sp.exp(5) - 1)
+    return _case(
+        "TC-3", "Advection-diffusion, 1D",
+        Interval(x, 0, 1), lambda u: u.diff(x) - u.diff(x, 2) / 5, exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((60, 10, 3, 40), 10.8, True, Points(300, 2)),
+        (7.77e-16, 2.55e-16, 0.03),
+    )  # fmt: skip
+
+
+def tc4() -> Case:
+    exact = sp.cos(pi * x) * sp.sin(pi * y) / 2
+    return _case(
+        "TC-4", "Advection, 2D",
+        Box({x: (-1, 1), y: (-1, 1)}), lambda u: u.diff(x) + u.diff(y) / 2, exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((40, 40, 2, 3), 3.3, False, Points(2800, 700)),
+        (8.40e-13, 2.98e-13, 0.76),
+    )  # fmt: skip
+
+
+def _poisson(u: Any) -> Any:
+    return u.diff(x, 2) + u.diff(y, 2)
+
+
+def tc5() -> Case:
+    exact = sp.Rational(1, 2) + sp.exp(-2 * x**2 - 4 * y**2)
+    return _case(
+        "TC-5", "Poisson, 2D",
+        Box({x: (0, 1), y: (0, 1)}), _poisson, exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((60, 20, 10, 20), 2.0, True, Points(1900, 400)),
+        (6.51e-14, 7.69e-15, 0.38),
+    )  # fmt: skip
+
+
+def tc6() -> Case:
+    c = sp.Rational(3, 5)
+    exact = sp.Rational(1, 2) + sp.exp(-((x - c) ** 2) - (y - c) ** 2)
+    return _case(
+        "TC-6", "Poisson, 2D, off-centre",
+        Box({x: (0, 1), y: (0, 1)}), _poisson, exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((60, 20, 2, 20), 2.3, True, Points(2500, 1900)),
+        (3.09e-14, 3.37e-15, 0.51),
+    )  # fmt: skip
+
+
+def tc7() -> Case:
+    exact = sp.sin(pi * (x - t))
+    return _case(
+        "TC-7", "Wave, constant speed, periodic, 1D + time",
+        Interval(x, -1, 1).during(t, 0, sp.Rational(1, 2)), lambda u: u.diff(t) + u.diff(x), exact,
+        lambda u: [Periodic(u, x), Initial(u, exact.subs(t, 0))],
+        _settings((50, 20, 5, 60), 2.5, True, Points(3800, 1700, 2300)),
+        (9.49e-13, 2.39e-13, 0.70),
+    )  # fmt: skip
+
+
+def tc8() -> Case:
+    exact = sp.sin(pi * ((1 + x) * sp.exp(-t) - 1))
+    return _case(
+        "TC-8", "Wave, variable speed, 1D + time",
+        Interval(x, -1, 1).during(t, 0, sp.Rational(1, 2)),
+        lambda u: u.diff(t) + (1 + x) * u.diff(x), exact,
+        lambda u: [Dirichlet(u, exact), Initial(u, exact.subs(t, 0))],
+        _settings((20, 60, 20, 5), 2.1, True, Points(1900, 800, 200)),
+        (2.09e-11, 4.71e-12, 0.24),
+    )  # fmt: skip
+
+
+def tc9() -> Case:
+    exact = (
+        sp.sin(3 * pi * x + 3 * pi / 20) * sp.cos(4 * pi * x - 2 * pi / 5) + sp.Rational(3, 2) + x / 10
+    )
+    return _case(
+        "TC-9", "Nonlinear Helmholtz, 1D",
+        Interval(x, 0, 8), lambda u: u.diff(x, 2) - 50 * u + 10 * sp.sin(u), exact,
+        lambda u: [Dirichlet(u, exact)],
+        _settings((20, 10, 20, 60), 4.0, False, Points(2800, 1200)),
+        (2.76e-11, 4.69e-12, 6.76),
+    )  # fmt: skip
+
+
+def tc10() -> Case:
+    exact = t * sp.sin(t)
+    return _case(
+        "TC-10", "Nonlinear spring, time",
+        Interval(t, 0, sp.Rational(5, 2)),
+        lambda u: u.diff(t, 2) + 4 * u + sp.sin(u) / 10, exact,
+        lambda u: [Initial(u, 0), Initial(u.diff(t), 0)],
+        _settings((50, 20, 10, 10), 15.5, False, Points(1400, 0, 1)),
+        (8.88e-16, 2.40e-16, 3.2),
+    )  # fmt: skip
+
+
+def tc11() -> Case:
+    def wave(s: Any) -> Any:
+        return 2 * sp.cos(pi * s + 2 * pi / 5) + sp.Rational(3, 2) * sp.cos(2 * pi * s - 3 * pi / 5)
+
+    exact = (1 + x / 10) * (1 + t / 10) * wave(x) * wave(t)
+    return _case(
+        "TC-11", "Burgers, 1D + time",
+        Interval(x, 0, 1).during(t, 0, sp.Rational(1, 4)),
+        lambda u: u.diff(t) + u * u.diff(x) - u.diff(x, 2) / 100, exact,
+        lambda u: [Dirichlet(u, exact), Initial(u, exact.subs(t, 0))],
+        _settings((5, 3, 40, 10), 1.1, True, Points(1300, 800, 800)),
+        (8.63e-10, 9.88e-11, 0.56),
+    )  # fmt: skip
+
+
+BUILDERS = {
+    f"TC-{i}": build
+    for i, build in enumerate((tc1, tc2, tc3, tc4, tc5, tc6, tc7, tc8, tc9, tc10, tc11), start=1)
+}

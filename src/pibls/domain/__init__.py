@@ -1,0 +1,23 @@
+"""Domains: one shape per file, and time. Each is a `Domain`: points inside, points on the boundary."""
+
+from pibls.domain.box import Box
+from pibls.domain.face import Boundary, Face
+from pibls.domain.interval import Interval
+from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, space_of, time_of
+from pibls.domain.shape import Shape
+from pibls.domain.time import During
+
+__all__ = [
+    "Boundary",
+    "Box",
+    "Domain",
+    "During",
+    "Face",
+    "Interval",
+    "Shape",
+    "box_of",
+    "faces_of",
+    "lengths_of",
+    "space_of",
+    "time_of",
+]

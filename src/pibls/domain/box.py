@@ -1,0 +1,77 @@
+"""a₁ < x₁ < b₁, …, a_d < x_d < b_d."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.domain.checks import coordinate, ordered
+from pibls.domain.face import Boundary, Face, FlatFace, draw
+from pibls.domain.shape import Shape
+from pibls.errors import ProblemError
+
+
+@dataclass(frozen=True, init=False)
+class Box(Shape):
+    """a_i < x_i < b_i for each coordinate, in any dimension.
+
+    >>> import sympy as sp
+    >>> x, y = sp.symbols("x y")
+    >>> Box({x: (0, 1), y: (0, sp.pi)}).coordinates
+    (x, y)
+    """
+
+    coordinates: tuple[Any, ...]
+    bounds: tuple[tuple[float, float], ...]
+
+    def __init__(self, sides: Mapping[Any, tuple[Any, Any]]) -> None:
+        if not isinstance(sides, Mapping) or not sides:
+            raise ProblemError(
+                "Box(sides)",
+                expected="a dictionary {symbol: (low, high), …}",
+                got=repr(sides),
+                remedy="Write Box({x: (0, 1), y: (0, 1)}).",
+            )
+        ends = []
+        for symbol, side in sides.items():
+            coordinate(symbol, "Box(sides)")
+            try:
+                low, high = side
+            except (TypeError, ValueError):
+                raise ProblemError(
+                    f"Box: side of {symbol}",
+                    expected="two values (low, high)",
+                    got=repr(side),
+                    remedy=f"Write {{{symbol}: (0, 1)}}.",
+                ) from None
+            ends.append(ordered(low, high, f"Box: side of {symbol}"))
+        object.__setattr__(self, "coordinates", tuple(sides))
+        object.__setattr__(self, "bounds", tuple(ends))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """The 2d sides."""
+        d = len(self.coordinates)
+        return tuple(FlatFace(self, self.bounds, axis, side) for axis in range(d) for side in (0, 1))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        low, high = np.array(self.bounds).T
+        return np.asarray(rng.uniform(low, high, size=(n, len(low))))
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        low, high = np.array(self.bounds).T
+        return draw(self.faces, n, high - low, rng)
+
+    def contains(self, X: Array) -> Mask:
+        low, high = np.array(self.bounds).T
+        return np.asarray(np.all((low <= X) & (high >= X), axis=1))
+
+    def __repr__(self) -> str:
+        sides = ", ".join(
+            f"{x}: ({a:g}, {b:g})" for x, (a, b) in zip(self.coordinates, self.bounds, strict=True)
+        )
+        return f"Box({{{sides}}})"

@@ -1,0 +1,50 @@
+"""a < x < b."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.domain.checks import coordinate, ordered
+from pibls.domain.face import Boundary, Face, FlatFace, draw
+from pibls.domain.shape import Shape
+
+
+@dataclass(frozen=True, init=False)
+class Interval(Shape):
+    """a < x < b.
+
+    >>> import sympy as sp
+    >>> Interval(sp.Symbol("x"), 0, 1)
+    Interval(x, 0, 1)
+    """
+
+    coordinates: tuple[Any, ...]
+    bounds: tuple[tuple[float, float], ...]
+
+    def __init__(self, x: Any, a: Any, b: Any) -> None:
+        coordinate(x, "Interval(x)")
+        object.__setattr__(self, "coordinates", (x,))
+        object.__setattr__(self, "bounds", (ordered(a, b, "Interval(a, b)"),))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """The two ends."""
+        return tuple(FlatFace(self, self.bounds, 0, side) for side in (0, 1))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        return np.asarray(rng.uniform(*self.bounds[0], size=(n, 1)))
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return draw(self.faces, n, np.ones(1), rng)
+
+    def contains(self, X: Array) -> Mask:
+        a, b = self.bounds[0]
+        return np.asarray((a <= X[:, 0]) & (b >= X[:, 0]))
+
+    def __repr__(self) -> str:
+        a, b = self.bounds[0]
+        return f"Interval({self.coordinates[0]}, {a:g}, {b:g})"

@@ -1,0 +1,65 @@
+"""Ω × (t₀, t₁)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.domain.checks import coordinate, ordered
+from pibls.domain.face import Boundary, Extruded, Face, draw
+from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
+from pibls.errors import ProblemError
+
+
+@dataclass(frozen=True, init=False)
+class During:
+    """Ω × (t₀, t₁): any domain, in time. Its boundary is ∂Ω × (t₀, t₁), without start and end."""
+
+    space: Domain
+    time: Any
+    start: float
+    stop: float
+
+    def __init__(self, space: Domain, t: Any, t0: Any, t1: Any) -> None:
+        coordinate(t, "during(t)")
+        if t in space.coordinates:
+            raise ProblemError(
+                "during(t)",
+                expected=f"a symbol that is not a space coordinate ({space.coordinates})",
+                got=t,
+                remedy="Use another symbol for time.",
+            )
+        start, stop = ordered(t0, t1, "during(t0, t1)")
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "time", t)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "stop", stop)
+
+    @property
+    def coordinates(self) -> tuple[Any, ...]:
+        return (*self.space.coordinates, self.time)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        return (*((float(a), float(b)) for a, b in box_of(self.space)), (self.start, self.stop))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """The space-time side walls."""
+        return tuple(Extruded(face, self.start, self.stop) for face in faces_of(self.space))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        return np.column_stack([self.space.interior(n, rng), rng.uniform(self.start, self.stop, n)])
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return draw(self.faces, n, lengths_of(self), rng)
+
+    def contains(self, X: Array) -> Mask:
+        t = X[:, -1]
+        return self.space.contains(X[:, :-1]) & (self.start <= t) & (self.stop >= t)
+
+    def __repr__(self) -> str:
+        return f"{self.space!r}.during({self.time}, {self.start:g}, {self.stop:g})"

@@ -1,0 +1,32 @@
+"""Exceptions that name the argument, what was expected, what came, and the remedy."""
+
+from __future__ import annotations
+
+
+class PiblsError(Exception):
+    """Everything that pibls raises on purpose."""
+
+
+class ProblemError(PiblsError, ValueError):
+    """An argument that makes no sense.
+
+    >>> raise ProblemError("radius", expected="a positive number", got=-1, remedy="Give radius > 0.")
+    Traceback (most recent call last):
+        ...
+    pibls.errors.ProblemError: radius: expected a positive number, got -1. Give radius > 0.
+    """
+
+    def __init__(self, argument: str, *, expected: str, got: object, remedy: str) -> None:
+        self.argument = argument
+        self.expected = expected
+        self.got = str(got)
+        self.remedy = remedy
+        super().__init__(f"{argument}: expected {expected}, got {self.got}. {remedy}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions pickle by their positional arguments; ours are keywords, so say how to rebuild.
+        return _rebuild, (self.argument, self.expected, self.got, self.remedy)
+
+
+def _rebuild(argument: str, expected: str, got: str, remedy: str) -> ProblemError:
+    return ProblemError(argument, expected=expected, got=got, remedy=remedy)

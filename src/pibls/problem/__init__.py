@@ -1,0 +1,30 @@
+"""The problem: equations, conditions and where they hold, still in SymPy."""
+
+from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
+from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.known import known
+from pibls.problem.problem import Problem, Statement
+from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, within
+
+__all__ = [
+    "Condition",
+    "Datum",
+    "Dirichlet",
+    "Form",
+    "Initial",
+    "Inside",
+    "Jet",
+    "Neumann",
+    "Pair",
+    "Part",
+    "Periodic",
+    "Problem",
+    "Region",
+    "Robin",
+    "Slice",
+    "Spot",
+    "Statement",
+    "dn",
+    "known",
+    "within",
+]

@@ -1,0 +1,221 @@
+"""B[u] = g on a part of the boundary, I[u] = s at the start: the conditions as a person writes them.
+
+Each condition says two things: the residual that must vanish (an expression in the unknowns, their
+derivatives and `dn`), and where (``on``). What ``on`` means is worked out in `region`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from pibls.errors import ProblemError
+from pibls.problem.known import as_expression
+
+
+class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin
+    """∂u/∂n = n·∇u, the outward normal derivative, for use inside `Condition`."""
+
+    nargs = 1
+
+
+class BoundaryCondition(Protocol):
+    """Anything that Problem accepts among its conditions."""
+
+    @property
+    def on(self) -> Any:
+        """Where it holds."""
+
+    @property
+    def label(self) -> str:
+        """Its name in reports."""
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        """The SymPy expression that must vanish there."""
+
+
+def _unknown(u: Any, owner: str) -> Any:
+    if not isinstance(u, AppliedUndef):
+        raise ProblemError(
+            f"{owner}(u)",
+            expected='an unknown such as sympy.Function("u")(x, y)',
+            got=repr(u),
+            remedy="Pass the applied function; for other expressions use Condition(equation, on=…).",
+        )
+    return u
+
+
+def _label(kind: str, subject: Any, on: Any) -> str:
+    where = "" if on is None else f" on {on}"
+    return f"{kind}({subject}){where}"
+
+
+def _name(u: Any) -> str:
+    return str(getattr(u, "func", u))
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """u = value.
+
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> Dirichlet(sp.Function("u")(x), 0, on=sp.Eq(x, 0)).label
+    'Dirichlet(u) on Eq(x, 0)'
+    """
+
+    u: Any
+    value: Any
+    on: Any = None
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Dirichlet")
+
+    @property
+    def label(self) -> str:
+        return _label("Dirichlet", _name(self.u), self.on)
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        return self.u - as_expression(self.value, coordinates, "Dirichlet(value)")
+
+
+@dataclass(frozen=True)
+class Neumann:
+    """∂u/∂n = value, with the outward normal n."""
+
+    u: Any
+    value: Any
+    on: Any = None
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Neumann")
+
+    @property
+    def label(self) -> str:
+        return _label("Neumann", _name(self.u), self.on)
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        return dn(self.u) - as_expression(self.value, coordinates, "Neumann(value)")
+
+
+@dataclass(frozen=True)
+class Robin:
+    """alpha·u + beta·∂u/∂n = value."""
+
+    u: Any
+    value: Any
+    alpha: Any
+    beta: Any
+    on: Any = None
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Robin")
+
+    @property
+    def label(self) -> str:
+        return _label("Robin", _name(self.u), self.on)
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        alpha = as_expression(self.alpha, coordinates, "Robin(alpha)")
+        beta = as_expression(self.beta, coordinates, "Robin(beta)")
+        return alpha * self.u + beta * dn(self.u) - as_expression(self.value, coordinates, "Robin(value)")
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """∂ₓᵏu(b) = ∂ₓᵏu(a) on the two x-faces, for k below the order of the equations in x."""
+
+    u: Any
+    x: Any
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Periodic")
+
+    @property
+    def on(self) -> Any:
+        """The two x-faces; `region` knows which they are."""
+        return None
+
+    @property
+    def label(self) -> str:
+        return f"Periodic({_name(self.u)}, {self.x})"
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        """What is equal on both faces; its derivatives in x are too."""
+        return self.u
+
+
+@dataclass(frozen=True)
+class Initial:
+    """u = value, or ∂ᵏu/∂tᵏ = value, at the start (t = t₀; the left end of an Interval in time)."""
+
+    expression: Any
+    value: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.expression, sp.Expr) or not self.expression.atoms(AppliedUndef):
+            raise ProblemError(
+                "Initial(expression)",
+                expected="an unknown or a derivative of one",
+                got=repr(self.expression),
+                remedy="Write Initial(u, value) or Initial(u.diff(t), value).",
+            )
+
+    @property
+    def on(self) -> Any:
+        """The start; `region` knows when that is."""
+        return None
+
+    @property
+    def label(self) -> str:
+        e = self.expression
+        if isinstance(e, AppliedUndef):
+            return f"Initial({_name(e)})"
+        if isinstance(e, sp.Derivative) and isinstance(e.expr, AppliedUndef):
+            return f"Initial({_name(e.expr)}_{''.join(map(str, e.variables))})"
+        return f"Initial({e})"
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        return self.expression - as_expression(self.value, coordinates, "Initial(value)")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Any equation in the unknowns and their derivatives, linear or not, on a part of the boundary."""
+
+    equation: Any
+    on: Any = None
+
+    @property
+    def label(self) -> str:
+        e = self.equation
+        text = f"{e.lhs} = {e.rhs}" if isinstance(e, sp.Equality) else f"{e} = 0"
+        return _label("Condition", text, self.on)
+
+    def residual(self, coordinates: tuple[Any, ...]) -> Any:
+        return residual_of(self.equation, "Condition(equation)")
+
+
+def residual_of(equation: Any, argument: str) -> Any:
+    """lhs - rhs of an equation, or the expression that is meant to be zero."""
+    if isinstance(equation, sp.Equality):
+        return equation.lhs - equation.rhs
+    if isinstance(equation, sp.Expr):
+        return equation
+    if equation in (sp.true, sp.false) or isinstance(equation, bool):
+        raise ProblemError(
+            argument,
+            expected="a SymPy Eq or an expression that is meant to be zero",
+            got=repr(equation),
+            remedy="`==` compares in Python, and an Eq without unknowns is true or false: "
+            "write sympy.Eq(left, right) with the unknown in it.",
+        )
+    raise ProblemError(
+        argument,
+        expected="a SymPy Eq or an expression that is meant to be zero",
+        got=repr(equation),
+        remedy="Build it with SymPy; text is never evaluated.",
+    )

@@ -1,0 +1,267 @@
+r"""r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J): one residual, split into a linear and a nonlinear part.
+
+Every derivative ∂^α u that stands in an equation becomes a *jet symbol* J. Partials ∂r/∂J that hold
+no jet symbol are the coefficients aⱼ; the rest ρ keeps the other jets, and its partials give the
+Jacobian. An equation is linear when ρ holds no jet: that is found out here, never declared.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from pibls.arrays import MultiIndex, PointFunction
+from pibls.errors import ProblemError
+from pibls.problem.conditions import dn
+from pibls.problem.known import implementation, is_known
+
+
+@dataclass(frozen=True)
+class Jet:
+    """∂^alpha of unknown number ``unknown``, at site number ``site`` of the row.
+
+    A row usually has one site, its point; a periodic row has two.
+    """
+
+    unknown: int
+    alpha: MultiIndex
+    site: int = 0
+
+
+@dataclass(frozen=True)
+class Datum:
+    """A Python function in an equation: its symbol, and the coordinates it is called with."""
+
+    symbol: Any
+    function: PointFunction
+    arguments: tuple[int, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The internal symbols: coordinates, normal components. All real, so that SymPy may simplify."""
+
+    coordinates: tuple[Any, ...]
+    normals: tuple[Any, ...]
+
+    @classmethod
+    def of_dimension(cls, d: int) -> Variables:
+        return cls(
+            tuple(sp.Symbol(f"pibls_x{i}", real=True) for i in range(d)),
+            tuple(sp.Symbol(f"pibls_n{i}", real=True) for i in range(d)),
+        )
+
+
+@dataclass(frozen=True)
+class Form:
+    """r = Σ a J + ρ, with the jets of the linear part and of ρ."""
+
+    name: str
+    variables: Variables
+    linear: tuple[tuple[Jet, Any], ...]
+    nonlinear: tuple[tuple[Jet, Any], ...]
+    """Jets of ρ with their symbols."""
+    rest: Any
+    data: tuple[Datum, ...] = ()
+
+    @property
+    def is_linear(self) -> bool:
+        return not self.nonlinear
+
+    @property
+    def jets(self) -> tuple[Jet, ...]:
+        return tuple(jet for jet, _ in (*self.linear, *self.nonlinear))
+
+    @property
+    def needs_normal(self) -> bool:
+        expressions = [self.rest, *(a for _, a in self.linear)]
+        return any(e.has(*self.variables.normals) for e in expressions if self.variables.normals)
+
+
+@dataclass(frozen=True)
+class Language:
+    """What the words of a problem mean: its coordinates, its time, its unknowns."""
+
+    coordinates: tuple[Any, ...]
+    time: Any
+    unknowns: tuple[Any, ...]
+
+    def form(self, residual: Any, name: str) -> Form:
+        """The form of one residual expression; raises ProblemError where it cannot be understood."""
+        d = len(self.coordinates)
+        variables = Variables.of_dimension(d)
+        expression = self._expand_normals(residual, variables)
+        expression = expression.doit(integrals=False, deep=True)
+        expression, jets = self._replace_jets(expression, name)
+        expression, data = self._replace_data(expression, name)
+        expression = expression.xreplace(dict(zip(self.coordinates, variables.coordinates, strict=True)))
+        self._check_symbols(expression, jets, data, variables, name)
+        return _split(name, variables, expression, jets, data)
+
+    def _expand_normals(self, residual: Any, variables: Variables) -> Any:
+        space = [
+            (c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time
+        ]
+        return residual.replace(dn, lambda inner: sum(n * sp.diff(inner, c) for c, n in space))
+
+    def _replace_jets(self, expression: Any, name: str) -> tuple[Any, dict[Any, Jet]]:
+        index = {u: i for i, u in enumerate(self.unknowns)}
+        table: dict[Any, Any] = {}
+        jets: dict[Any, Jet] = {}
+        terms = [t for t in expression.atoms(sp.Derivative, AppliedUndef) if not is_known(t)]
+        # Derivatives first: u(x) also occurs inside Derivative(u(x), x).
+        for term in sorted(terms, key=lambda t: (not isinstance(t, sp.Derivative), sp.default_sort_key(t))):
+            u = term.expr if isinstance(term, sp.Derivative) else term
+            if u not in index:
+                if isinstance(term, sp.Derivative) and is_known(u):
+                    raise ProblemError(
+                        name,
+                        expected="no derivative of a Python function",
+                        got=term,
+                        remedy="Expand the product rule by hand and give the derivative of "
+                        f"{u.func} as a function of its own.",
+                    )
+                self._refuse(u, name)
+            if isinstance(term, sp.Derivative):
+                counts = dict(term.variable_count)
+                strange = [v for v in counts if v not in self.coordinates]
+                if strange or any(not sp.sympify(c).is_Integer for c in counts.values()):
+                    raise ProblemError(
+                        name,
+                        expected=f"derivatives of a definite order in {self.coordinates}",
+                        got=term,
+                        remedy="Differentiate by the coordinates of the domain.",
+                    )
+                alpha = tuple(int(counts.get(c, 0)) for c in self.coordinates)
+            else:
+                alpha = (0,) * len(self.coordinates)
+            symbol = sp.Symbol(f"pibls_j{len(jets)}", real=True)
+            table[term] = symbol
+            jets[symbol] = Jet(index[u], alpha)
+        return expression.xreplace(table), jets
+
+    def _refuse(self, u: Any, name: str) -> None:
+        for known_unknown in self.unknowns:
+            if getattr(u, "func", None) == known_unknown.func:
+                raise ProblemError(
+                    name,
+                    expected=f"{known_unknown}, at the point where the equation holds",
+                    got=u,
+                    remedy="A value at another place is a condition of its own, with on=….",
+                )
+        raise ProblemError(
+            name,
+            expected=f"only the unknowns of the equations ({', '.join(map(str, self.unknowns))})",
+            got=u,
+            remedy="Use an unknown that an equation determines, or add the missing equation.",
+        )
+
+    def _replace_data(self, expression: Any, name: str) -> tuple[Any, tuple[Datum, ...]]:
+        table: dict[Any, Any] = {}
+        data = []
+        for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
+            places = [self.coordinates.index(a) if a in self.coordinates else -1 for a in term.args]
+            if -1 in places:
+                raise ProblemError(
+                    name,
+                    expected=f"Python functions of the coordinates {self.coordinates}",
+                    got=term,
+                    remedy="Call known(function, …) with coordinates only.",
+                )
+            symbol = sp.Symbol(f"pibls_v{len(data)}", real=True)
+            table[term] = symbol
+            data.append(Datum(symbol, implementation(term), tuple(places), str(term.func)))
+        return expression.xreplace(table), tuple(data)
+
+    def _check_symbols(
+        self, e: Any, jets: dict[Any, Jet], data: tuple[Datum, ...], variables: Variables, name: str
+    ) -> None:
+        if e.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+            raise ProblemError(
+                name,
+                expected="finite values",
+                got=f"an expression with {'NaN' if e.has(sp.nan) else 'infinity'}",
+                remedy="Look for a division by zero in the equation or its data.",
+            )
+        if e.has(sp.I):
+            raise ProblemError(
+                name,
+                expected="real values",
+                got="an expression with the imaginary unit",
+                remedy="Write one real equation for the real part and one for the imaginary part.",
+            )
+        for kind in (sp.Integral, sp.Subs, sp.Derivative, sp.Sum):
+            if e.has(kind):
+                raise ProblemError(
+                    name,
+                    expected="algebraic and differential terms only",
+                    got=f"{sorted(e.atoms(kind), key=str)[0]}",
+                    remedy=f"Rewrite the equation without {kind.__name__}.",
+                )
+        allowed = {*variables.coordinates, *variables.normals, *jets, *(v.symbol for v in data)}
+        strange = sorted(map(str, e.free_symbols - allowed))
+        if strange:
+            raise ProblemError(
+                name,
+                expected=f"only the coordinates {self.coordinates} and the unknowns",
+                got=f"the free symbol {', '.join(strange)}",
+                remedy="Give it a value with .subs({symbol: number}), or add it to the domain.",
+            )
+
+
+def _split(
+    name: str, variables: Variables, expression: Any, jets: dict[Any, Jet], data: tuple[Datum, ...]
+) -> Form:
+    partials = {s: sp.diff(expression, s) for s in jets}
+    linear: dict[Any, Any] = {}
+    for s, partial in partials.items():
+        coefficient = _jet_free(partial, jets)
+        if coefficient is not None:
+            linear[s] = coefficient
+    rest = expression.xreplace({s: sp.Integer(0) for s in linear})
+    if rest.has(sp.nan, sp.zoo):
+        # The cancelled jet stood in a denominator, as in u²/u: simplify before setting it to zero.
+        rest = sp.simplify(expression).xreplace({s: sp.Integer(0) for s in linear})
+    held = rest.free_symbols
+    stray = [s for s in linear if s in held]
+    return Form(
+        name,
+        variables,
+        tuple((jets[s], a) for s, a in linear.items() if s not in stray and a != 0),
+        tuple((jets[s], s) for s in jets if (s not in linear and s in held) or s in stray),
+        rest,
+        data,
+    )
+
+
+def _jet_free(partial: Any, jets: dict[Any, Jet]) -> Any:
+    """The partial without jet symbols if it does not depend on them, else None."""
+    symbols = set(jets)
+    if not partial.free_symbols & symbols:
+        return partial
+    expanded = sp.expand(partial)
+    if not expanded.free_symbols & symbols:
+        return expanded
+    if not all(_vanishes(sp.diff(partial, s)) for s in partial.free_symbols & symbols):
+        return None
+    simplified = sp.simplify(partial)
+    return None if simplified.free_symbols & symbols else simplified
+
+
+def _vanishes(expression: Any) -> bool:
+    """Whether an expression is zero wherever it was tried, at 30 digits: cheap, before simplify."""
+    if expression == 0:
+        return True
+    generator = random.Random(0)
+    symbols = sorted(expression.free_symbols, key=str)
+    for _ in range(4):
+        values = {s: sp.Rational(generator.randint(100, 900), 701) for s in symbols}
+        value = expression.xreplace(values).evalf(30)
+        if not value.is_number or abs(value) > sp.Float("1e-20"):
+            return False
+    return True

@@ -1,0 +1,80 @@
+"""k(x, y): a Python function as a coefficient of an equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.utilities.lambdify import implemented_function
+
+from pibls.arrays import PointFunction
+from pibls.errors import ProblemError
+
+
+def known(function: PointFunction, *coordinates: Any) -> Any:
+    """k(x, y, …) from a Python function of arrays, to be used in equations and conditions.
+
+    The function is called with one array per coordinate and returns an array of the same length (or
+    a number). It is evaluated at the points, never differentiated.
+
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> def conductivity(x):
+    ...     return 1 + x**2
+    >>> known(conductivity, x) * u.diff(x)
+    conductivity(x)*Derivative(u(x), x)
+    """
+    if not callable(function) or isinstance(function, sp.Basic):
+        raise ProblemError(
+            "known(function)",
+            expected="a Python callable of the coordinate arrays",
+            got=repr(function),
+            remedy="Use a SymPy expression directly where one exists.",
+        )
+    if not coordinates:
+        raise ProblemError(
+            "known(coordinates)",
+            expected="the coordinates that the function depends on",
+            got="none",
+            remedy="Write known(function, x, y).",
+        )
+    name = getattr(function, "__name__", type(function).__name__)
+    return implemented_function(name if name.isidentifier() else "known", function)(*coordinates)
+
+
+def is_known(application: Any) -> bool:
+    """Whether this applied function carries its own implementation."""
+    return isinstance(application, AppliedUndef) and hasattr(application.func, "_imp_")
+
+
+def implementation(application: Any) -> PointFunction:
+    """The Python function behind k(x, y)."""
+    function: PointFunction = application.func._imp_
+    return function
+
+
+def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> Any:
+    """A number, expression or callable as one SymPy expression."""
+    if callable(value) and not isinstance(value, sp.Basic):
+        return known(value, *coordinates)
+    if isinstance(value, (str, bytes, bool)) or value is None:
+        raise ProblemError(
+            argument,
+            expected="a number, a SymPy expression or a callable of the coordinate arrays",
+            got=repr(value),
+            remedy="Text is never evaluated: build the expression with SymPy.",
+        )
+    try:
+        expression = sp.sympify(value)
+    except (sp.SympifyError, TypeError, ValueError, AttributeError):
+        expression = None
+    if not isinstance(expression, sp.Expr):
+        raise ProblemError(
+            argument,
+            expected="one number, SymPy expression or callable of the coordinate arrays",
+            got=repr(value),
+            remedy="Give one value; data measured at points go in as a callable that interpolates them.",
+        )
+    return expression

@@ -1,0 +1,251 @@
+"""Where a condition holds: ``on`` worked out against a domain.
+
+Five kinds, one class each: a part of the boundary (`Part`), the two faces of a periodic coordinate
+(`Pair`), a slice of the domain at a fixed coordinate (`Slice`; the start of time is one), a point
+(`Spot`), and the domain itself (`Inside`, for the equations). `points` draws from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import sympy as sp
+from sympy.logic.boolalg import Boolean
+
+from pibls.arrays import Array, Mask
+from pibls.domain import Boundary, Domain, box_of, faces_of, lengths_of, space_of, time_of
+from pibls.domain.checks import real_number
+from pibls.domain.face import Extruded, FlatFace
+from pibls.errors import ProblemError
+from pibls.problem.conditions import Initial, Periodic
+from pibls.problem.relation import Relation, pinned
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The domain itself."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The boundary points that the relation and the owner admit and no ``taken`` part claims."""
+
+    relation: Relation | None = None
+    owners: tuple[object, ...] | None = None
+    taken: tuple[Part | Pair, ...] = ()
+
+    def mask(self, boundary: Boundary) -> Mask:
+        keep = np.ones(len(boundary.points), dtype=np.bool_)
+        if self.relation is not None:
+            keep &= self.relation(boundary.points)
+        if self.owners is not None:
+            owned = [any(o is s or o == s for s in self.owners) for o in boundary.owners]
+            keep &= np.asarray(owned, dtype=np.bool_).reshape(-1)
+        for other in self.taken:
+            keep &= ~other.mask(boundary)
+        return keep
+
+
+@dataclass(frozen=True)
+class Pair:
+    """x = a and x = b, point by point opposite each other."""
+
+    axis: int
+    low: float
+    high: float
+
+    def mask(self, boundary: Boundary) -> Mask:
+        # By the normal, not the position: the corners belong to the neighbouring faces too.
+        return np.asarray(np.abs(boundary.normals[:, self.axis]) > 0.5, dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The points of the domain with x_axis = level, where the relation holds."""
+
+    axis: int
+    level: float
+    relation: Relation | None = None
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One point; a coordinate that is None (time) runs over its whole range."""
+
+    point: tuple[float | None, ...]
+    normal: tuple[float, ...] | None
+
+
+Region: TypeAlias = Inside | Part | Pair | Slice | Spot
+
+
+def region_of(condition: Any, domain: Domain) -> Region:
+    """Where a condition holds, before others take their share of ``on=None``."""
+    if isinstance(condition, Initial):
+        return _start(domain)
+    if isinstance(condition, Periodic):
+        return _pair(condition, domain)
+    on = condition.on
+    if on is None:
+        return Part()
+    if isinstance(on, Mapping):
+        return _spot(on, domain, condition.label)
+    if isinstance(on, (Boolean, bool)):
+        return _related(sp.sympify(on), domain, condition.label)
+    if isinstance(on, Domain):
+        return _owned(on, domain, condition.label)
+    raise ProblemError(
+        f"{condition.label}: on",
+        expected="None, a SymPy relation, a shape of the domain, or a point {x: 0, y: 0}",
+        got=repr(on),
+        remedy="For the left side write on=sympy.Eq(x, 0).",
+    )
+
+
+def _start(domain: Domain) -> Region:
+    box = box_of(domain)
+    if time_of(domain) is None and len(domain.coordinates) > 1:
+        raise ProblemError(
+            "Initial",
+            expected="a domain with time",
+            got=repr(domain),
+            remedy="Add time with domain.during(t, t0, t1), or use Dirichlet for a side of a box.",
+        )
+    axis = len(domain.coordinates) - 1
+    return Slice(axis, float(box[axis, 0]))
+
+
+def _pair(condition: Periodic, domain: Domain) -> Region:
+    if condition.x not in domain.coordinates or condition.x == time_of(domain):
+        raise ProblemError(
+            f"{condition.label}: x",
+            expected=f"a space coordinate of the domain {space_of(domain).coordinates}",
+            got=repr(condition.x),
+            remedy="Name the coordinate in which the solution repeats.",
+        )
+    axis = domain.coordinates.index(condition.x)
+    flat = [f.face if isinstance(f, Extruded) else f for f in faces_of(domain)]
+    if sum(isinstance(f, FlatFace) and f.axis == axis for f in flat) != 2 or not all(
+        isinstance(f, FlatFace) for f in flat
+    ):
+        raise ProblemError(
+            f"{condition.label}: domain",
+            expected=f"an Interval or Box, with two opposite {condition.x}-faces",
+            got=repr(domain),
+            remedy="Periodic conditions need a box in that coordinate.",
+        )
+    low, high = box_of(domain)[axis]
+    return Pair(axis, float(low), float(high))
+
+
+def _owned(shape: Domain, domain: Domain, label: str) -> Region:
+    if shape is domain or shape == domain or shape == space_of(domain):
+        return Part(relation=None, owners=None, taken=())
+    leaves = tuple(getattr(shape, "leaves", (shape,)))
+    part = Part(owners=leaves)
+    probe = _probe(domain)
+    if not part.mask(probe).any():
+        raise ProblemError(
+            f"{label}: on",
+            expected="a shape that contributes to the boundary of the domain",
+            got=repr(shape),
+            remedy="Use one of the shapes the domain was built from.",
+        )
+    return part
+
+
+def _related(relation: Any, domain: Domain, label: str) -> Region:
+    box = box_of(domain)
+    rule = Relation(relation, tuple(domain.coordinates), tuple((float(a), float(b)) for a, b in box))
+    fixed = pinned(relation, tuple(domain.coordinates))
+    for axis, level in fixed:
+        slack = 1e-9 * (box[axis, 1] - box[axis, 0])
+        x = domain.coordinates[axis]
+        if not box[axis, 0] - slack <= level <= box[axis, 1] + slack:
+            raise ProblemError(
+                f"{label}: on",
+                expected=f"a place in the domain, {box[axis, 0]:g} <= {x} <= {box[axis, 1]:g}",
+                got=relation,
+                remedy=f"Move the condition to a value of {x} inside the domain.",
+            )
+        if x == time_of(domain):
+            return Slice(axis, level, rule)
+    part = Part(relation=rule)
+    if part.mask(_probe(domain)).any():
+        return part
+    if fixed:
+        return Slice(*fixed[0], relation=rule)
+    raise ProblemError(
+        f"{label}: on",
+        expected="a relation that holds on some part of the boundary",
+        got=f"{relation}, which holds at no boundary point of {domain!r}",
+        remedy="Check signs and bounds; a symbol declared positive makes Eq(x, 0) false.",
+    )
+
+
+def _probe(domain: Domain) -> Boundary:
+    """Many boundary points, none of them at a corner, always the same."""
+    return domain.boundary(4096, np.random.default_rng(0))
+
+
+def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
+    time = time_of(domain)
+    strange = [c for c in on if c not in domain.coordinates]
+    missing = [c for c in domain.coordinates if c not in on and c != time]
+    if strange or missing:
+        raise ProblemError(
+            f"{label}: on",
+            expected=f"a value for each coordinate {tuple(domain.coordinates)}",
+            got=dict(on),
+            remedy="A whole side is written as a relation, such as sympy.Eq(x, 0).",
+        )
+    point = tuple(
+        None if c not in on else real_number(on[c], f"{label}: on[{c}]") for c in domain.coordinates
+    )
+    middle = np.mean(box_of(domain), axis=1)
+    X = np.array([[m if p is None else p for p, m in zip(point, middle, strict=True)]])
+    if not within(domain, X)[0]:
+        raise ProblemError(
+            f"{label}: on",
+            expected=f"a point in {domain!r}",
+            got=dict(on),
+            remedy="Move the point into the domain or onto its boundary.",
+        )
+    return Spot(point, _normal_at(domain, X))
+
+
+def _normal_at(domain: Domain, X: Array) -> tuple[float, ...] | None:
+    tolerance = 1e-9 * lengths_of(domain)
+    rng = np.random.default_rng(0)
+    on = [f for f in faces_of(domain) if f.touches(X, tolerance)[0]]
+    if len(on) != 1:
+        return None
+    normal = on[0].at(np.full((1, on[0].dimension), 0.5), rng).normals[0]
+    return tuple(map(float, normal)) if isinstance(_flat(on[0]), FlatFace) else None
+
+
+def _flat(face: Any) -> Any:
+    return face.face if isinstance(face, Extruded) else face
+
+
+def within(domain: Domain, X: Array) -> Mask:
+    """Which points lie in the closed domain, boundary points of a strict ``contains`` included."""
+    inside = np.array(domain.contains(X), dtype=np.bool_)
+    step = 1e-9 * lengths_of(domain)
+    for axis in range(X.shape[1]):
+        for sign in (-1.0, 1.0):
+            doubtful = np.flatnonzero(~inside)
+            if not len(doubtful):
+                return inside
+            moved = X[doubtful]
+            moved[:, axis] += sign * step[axis]
+            inside[doubtful] = domain.contains(moved)
+    if not inside.all():
+        # A corner needs a step in every coordinate at once: towards the middle of the bounds.
+        doubtful = np.flatnonzero(~inside)
+        middle = np.mean(box_of(domain), axis=1)
+        inside[doubtful] = domain.contains(X[doubtful] + np.sign(middle - X[doubtful]) * step)
+    return inside

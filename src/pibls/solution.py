@@ -1,0 +1,191 @@
+r"""u(x) = A(x) w: the callable result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis import Basis
+from pibls.errors import ProblemError
+from pibls.lowering import lower_form
+from pibls.problem import Inside, Jet, Problem, within
+from pibls.status import Status
+from pibls.system import jet_values
+
+
+@dataclass(frozen=True)
+class Norms:
+    """The size of a residual on held-out points."""
+
+    max: float
+    rms: float
+
+    def __str__(self) -> str:
+        return f"max {self.max:.1e}, rms {self.rms:.1e}"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """u(x) = A(x) w, with what is known about how good it is.
+
+    Call it with one array per coordinate, in the order of ``problem.coordinates`` or by name; arrays
+    broadcast. Points outside the domain give NaN.
+    """
+
+    problem: Problem
+    basis: Basis = field(repr=False)
+    weights: Array = field(repr=False)
+    status: Status
+    residuals: dict[str, Norms]
+    seconds: float
+    seed: int
+    steps: int
+    settings: dict[str, Any] = field(repr=False)
+
+    @property
+    def nodes(self) -> int:
+        """The number of basis functions for each unknown."""
+        return self.basis.size
+
+    @property
+    def converged(self) -> bool:
+        """Whether the outcome is a solution; ``status.value`` says why or why not."""
+        return self.status.converged
+
+    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+        """u at these coordinates, for a problem with one unknown."""
+        unknowns = self.problem.unknowns
+        if len(unknowns) > 1:
+            names = ", ".join(str(u.func) for u in unknowns)
+            raise ProblemError(
+                "solution(…)",
+                expected="a problem with one unknown",
+                got=f"{len(unknowns)} unknowns ({names})",
+                remedy=f"Write solution[{unknowns[0].func}](…).",
+            )
+        return self.evaluate(unknowns[0], *coordinates, **named)
+
+    def __getitem__(self, unknown: Any) -> Component:
+        """One of several unknowns, by the function itself or its name."""
+        for u in self.problem.unknowns:
+            if unknown in (u, u.func) or str(unknown) == str(u.func):
+                return Component(self, u)
+        raise ProblemError(
+            "solution[unknown]",
+            expected=f"one of {', '.join(str(u.func) for u in self.problem.unknowns)}",
+            got=repr(unknown),
+            remedy="Use the unknown as it stands in the equations.",
+        )
+
+    def evaluate(self, expression: Any, *coordinates: Any, **named: Any) -> Any:
+        """Any SymPy expression of the unknowns and their derivatives at these coordinates.
+
+        >>> import sympy as sp, pibls
+        >>> x = sp.Symbol("x")
+        >>> u = sp.Function("u")(x)
+        >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
+        >>> solution = pibls.solve(problem)
+        >>> round(float(solution.evaluate(u.diff(x) / u, 0.3)), 9)
+        1.0
+        """
+        X, shape = self._points(coordinates, named)
+        form = self.problem.language().form(_expression(expression), "expression")
+        if form.needs_normal:
+            raise ProblemError(
+                "expression",
+                expected="derivatives by the coordinates",
+                got="dn(…), the normal derivative",
+                remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
+            )
+        residual = lower_form(form, Inside())
+        jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
+        inside = within(self.problem.domain, X)
+        out = np.full(len(X), np.nan)
+        X = X[inside]
+        normals = np.zeros_like(X)
+        values = jet_values(self.basis, (X,), jets, self.weights)
+        data = residual.known_data(X)
+        k = len(residual.linear)
+        a = residual.coefficients(X, normals, data)
+        out[inside] = residual.rest(X, normals, data, values[k:]) + np.sum(a * values[:k], axis=0)
+        return out.reshape(shape) if shape else np.float64(out[0])
+
+    def _points(self, coordinates: tuple[Any, ...], named: dict[str, Any]) -> tuple[Array, tuple[int, ...]]:
+        symbols = [str(c) for c in self.problem.coordinates]
+        call = f"solution({', '.join(symbols)})"
+        if coordinates and named:
+            raise ProblemError(
+                call,
+                expected="coordinates by position or by name",
+                got="both",
+                remedy=f"Write {call}.",
+            )
+        if named:
+            if sorted(named) != sorted(symbols):
+                raise ProblemError(
+                    call,
+                    expected=f"the coordinates {', '.join(symbols)}",
+                    got=", ".join(named),
+                    remedy=f"Write solution({', '.join(f'{s}=…' for s in symbols)}).",
+                )
+            coordinates = tuple(named[s] for s in symbols)
+        if len(coordinates) != len(symbols):
+            raise ProblemError(
+                call,
+                expected=f"{len(symbols)} coordinates ({', '.join(symbols)})",
+                got=f"{len(coordinates)}",
+                remedy="Give one array or number per coordinate.",
+            )
+        try:
+            arrays = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in coordinates))
+        except (TypeError, ValueError) as reason:
+            raise ProblemError(
+                call,
+                expected="numbers or arrays that broadcast against each other",
+                got=str(reason),
+                remedy="Use numpy.meshgrid for a grid of points.",
+            ) from None
+        return np.column_stack([a.ravel() for a in arrays]), arrays[0].shape
+
+    def summary(self) -> str:
+        """A few lines that say what was solved, how, and how well."""
+        p = self.problem
+        kind = "linear" if p.is_linear else "nonlinear"
+        lines = [
+            f"{kind} problem for {', '.join(map(str, p.unknowns))} on {p.domain!r}",
+            f"{self.nodes} nodes per unknown, {self.steps} step(s), {self.seconds:.3g} s, seed {self.seed}",
+            f"converged: {'yes' if self.converged else 'no'}. {self.status.value}",
+            "residuals on held-out points:",
+        ]
+        lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Component:
+    """One unknown of a solution, as a function."""
+
+    solution: Solution
+    unknown: Any
+
+    def __call__(self, *coordinates: Any, **named: Any) -> Any:
+        return self.solution.evaluate(self.unknown, *coordinates, **named)
+
+    def __repr__(self) -> str:
+        return f"<{self.unknown} of {self.solution.problem!r}>"
+
+
+def _expression(expression: Any) -> Any:
+    import sympy as sp
+
+    if not isinstance(expression, sp.Expr):
+        raise ProblemError(
+            "expression",
+            expected="a SymPy expression of the unknowns and their derivatives",
+            got=repr(expression),
+            remedy="Build it with SymPy; text is never evaluated.",
+        )
+    return expression

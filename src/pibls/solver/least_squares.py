@@ -1,0 +1,36 @@
+r"""A_sys W = T in the least-squares sense: Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.errors import ProblemError
+from pibls.solver.protocol import Equations, LinearSolver, Outcome, cost_of, linear_start
+from pibls.solver.svd import SVD
+from pibls.status import Status
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Algorithm 1: one linear least-squares solve.
+
+    ``linear`` is the solver for the matrix: `SVD` as published, or `PivotedQR`, which is more
+    accurate and faster.
+    """
+
+    linear: LinearSolver = field(default_factory=SVD)
+
+    def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
+        if not system.is_linear:
+            raise ProblemError(
+                "method",
+                expected="a method for nonlinear problems (GaussNewton or NLSQPerturb)",
+                got="LeastSquares, and the problem is nonlinear",
+                remedy="Leave method out, or pass GaussNewton().",
+            )
+        A, b = linear_start(system)
+        factors = self.linear.factor(A)
+        w = factors.apply(b)
+        return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank)

@@ -1,0 +1,54 @@
+r"""W ← NLSQ(W₀); while 𝓛 > 𝓛_tol: W ← NLSQ(W + Random(-δ, δ)): Algorithm 2 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.solver.protocol import Equations, LinearSolver, Outcome, linear_start
+from pibls.solver.svd import SVD
+from pibls.solver.trust_region import TrustRegion
+from pibls.status import Status
+
+
+@dataclass(frozen=True)
+class NLSQPerturb:
+    """Algorithm 2: linearised start, trust-region least squares, random perturbations.
+
+    Parameters
+    ----------
+    delta
+        δ: perturbations are uniform in (-δ, δ), for every weight.
+    rounds
+        k_max: how many perturbations at most.
+    tolerance
+        𝓛_tol: ‖r‖² below which no (further) perturbation is tried.
+    trust_region
+        The inner nonlinear least-squares method.
+    linear
+        The solver for the linearised start.
+    """
+
+    delta: float = 0.5
+    rounds: int = 5
+    tolerance: float = 1e-10
+    trust_region: TrustRegion = field(default_factory=TrustRegion)
+    linear: LinearSolver = field(default_factory=SVD)
+
+    def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
+        A, b = linear_start(system)
+        w0 = self.linear.factor(A).apply(b)
+        w, cost, steps, settled = self.trust_region.minimize(system, w0)
+        for _ in range(self.rounds):
+            if 2.0 * cost < self.tolerance:
+                break
+            guess = w + rng.uniform(-self.delta, self.delta, len(w))
+            w_new, cost_new, more, settled_new = self.trust_region.minimize(system, guess)
+            steps += more
+            if cost_new < cost:
+                w, cost, settled = w_new, cost_new, settled_new
+        status = Status.SOLVED if 2.0 * cost < self.tolerance else Status.STALLED
+        if status is Status.STALLED and not settled:
+            status = Status.STEP_LIMIT
+        return Outcome(w, cost, steps, status)

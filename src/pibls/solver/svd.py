@@ -1,0 +1,33 @@
+r"""A = U Σ Vᵀ, w = V Σ⁺ Uᵀ b: the least-squares solve of the paper, by LAPACK's gelsd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pibls.arrays import Array
+
+
+@dataclass(frozen=True)
+class SVD:
+    """Minimum-norm least squares by singular values; those below ``cond``·σ₁ count as zero."""
+
+    cond: float | None = None
+
+    def factor(self, A: Array) -> SVDFactorization:
+        return SVDFactorization(A, self.cond)
+
+
+@dataclass
+class SVDFactorization:
+    """gelsd transforms the right-hand side along with the matrix, so the work is done in `apply`."""
+
+    matrix: Array = field(repr=False)
+    cond: float | None
+    rank: int = 0
+
+    def apply(self, b: Array) -> Array:
+        from scipy.linalg import lstsq
+
+        w, _, rank, _ = lstsq(self.matrix, b, cond=self.cond, lapack_driver="gelsd", check_finite=False)
+        self.rank = int(rank)
+        return w  # type: ignore[no-any-return]

@@ -1,0 +1,217 @@
+r"""r(w) = L w + ρ(x, Φ w),  J(w) = L + Σⱼ diag(∂ρ/∂Jⱼ) Φⱼ: the assembled least-squares system.
+
+One object serves linear and nonlinear problems: a linear solve is one Gauss-Newton step from zero,
+and a linear system is one whose Jacobian does not depend on w. Rows are assembled in slices small
+enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis import Basis
+from pibls.errors import ProblemError
+from pibls.lowering import LoweredProblem, Residual
+from pibls.points import PointSet
+from pibls.problem import Jet, Region
+
+_SLICE_ENTRIES = 1 << 17  # entries of a jet per slice: about 1 MB
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows of one residual: its name, its points, and what does not depend on w."""
+
+    residual: Residual
+    points: PointSet
+    rows: slice
+    data: Array
+    jets: tuple[Array, ...]
+    """Φ (n, M) of each nonlinear jet."""
+
+    @property
+    def name(self) -> str:
+        return self.residual.name
+
+    def values(self, w: Array, size: int) -> Array:
+        """The nonlinear jets of the function with coefficients w, (k, n)."""
+        out = np.empty((len(self.jets), len(self.points)))
+        for row, jet, phi in zip(out, self.residual.nonlinear, self.jets, strict=True):
+            row[:] = phi @ w[jet.unknown * size : (jet.unknown + 1) * size]
+        return out
+
+    def rest(self, jets: Array) -> Array:
+        return self.residual.rest(self.points.sites[0], self.points.normals, self.data, jets)
+
+    def partials(self, jets: Array) -> Array:
+        return self.residual.partials(self.points.sites[0], self.points.normals, self.data, jets)
+
+
+@dataclass(frozen=True)
+class System:
+    """r(w) and J(w) over all points; w holds the coefficients of the unknowns one after another."""
+
+    basis: Basis
+    unknowns: int
+    linear: Array
+    blocks: tuple[Block, ...]
+    is_linear: bool
+    constant: Array = field(repr=False)
+    """ρ where it does not depend on w."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.linear.shape[0], self.linear.shape[1]
+
+    def residual(self, w: Array) -> Array:
+        """r(w), (rows,)."""
+        r = self.linear @ w
+        r += self.constant
+        for block in self.blocks:
+            if block.jets:
+                r[block.rows] += block.rest(block.values(w, self.basis.size))
+        return np.asarray(r)
+
+    def jacobian(self, w: Array) -> Array:
+        """J(w), (rows, columns). Of a linear system it is the stored matrix: do not write into it."""
+        if self.is_linear:
+            return self.linear
+        J = self.linear.copy(order="F")
+        size = self.basis.size
+        for block in self.blocks:
+            if not block.jets:
+                continue
+            partials = block.partials(block.values(w, size))
+            for c, jet, phi in zip(partials, block.residual.nonlinear, block.jets, strict=True):
+                J[block.rows, jet.unknown * size : (jet.unknown + 1) * size] += c[:, None] * phi
+        return J
+
+    def values(self, w: Array) -> Array:
+        """The nonlinear jets at the points: where the solution is known while solving."""
+        parts = [b.values(w, self.basis.size).ravel() for b in self.blocks if b.jets]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+
+def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> System:
+    """The system of a problem at these points in this basis."""
+    size = basis.size
+    counts = [len(points[r.region]) for r in lowered.residuals]
+    ends = np.cumsum(counts)
+    rows = [slice(int(e - c), int(e)) for c, e in zip(counts, ends, strict=True)]
+    matrix = np.zeros((int(ends[-1]), size * lowered.unknowns), order="F")
+    constant = np.zeros(int(ends[-1]))
+    blocks: list[Block | None] = [None] * len(lowered.residuals)
+    for region, found in points.items():
+        members = [i for i, r in enumerate(lowered.residuals) if r.region == region]
+        store = _assemble_region([lowered.residuals[i] for i in members], [rows[i] for i in members], found,
+                                 basis, matrix, constant)  # fmt: skip
+        for i, (data, jets) in zip(members, store, strict=True):
+            blocks[i] = Block(lowered.residuals[i], found, rows[i], data, jets)
+    done = tuple(b for b in blocks if b is not None)
+    return System(basis, lowered.unknowns, matrix, done, lowered.is_linear, constant)
+
+
+def _assemble_region(
+    residuals: list[Residual],
+    rows: list[slice],
+    points: PointSet,
+    basis: Basis,
+    matrix: Array,
+    constant: Array,
+) -> list[tuple[Array, tuple[Array, ...]]]:
+    X, n, size = points.sites[0], len(points), basis.size
+    data = [r.known_data(X) for r in residuals]
+    coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
+    for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
+        _check_finite(a, residual, X, "a coefficient")
+        _check_finite(values, residual, X, "a Python function")
+        if not residual.nonlinear:
+            constant[row] = residual.rest(X, points.normals, values, np.empty((0, n)))
+            _check_finite(constant[None, row], residual, X, "the source or value")
+    kept: dict[Jet, Array] = {
+        Jet(0, j.alpha, j.site): np.empty((n, size), order="F") for r in residuals for j in r.nonlinear
+    }
+    step = max(_SLICE_ENTRIES // size, 16)
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        for site, sites in enumerate(points.sites):
+            jets = _jets_at(basis, sites[part], residuals, site)
+            for residual, row, a in zip(residuals, rows, coefficients, strict=True):
+                target = matrix[row][part]
+                for c, jet in zip(a, residual.linear, strict=True):
+                    if jet.site == site:
+                        columns = slice(jet.unknown * size, (jet.unknown + 1) * size)
+                        target[:, columns] += _scaled(jets[jet.alpha], c[part])
+            for jet, storage in kept.items():
+                if jet.site == site:
+                    storage[part] = jets[jet.alpha]
+    return [
+        (v, tuple(kept[Jet(0, j.alpha, j.site)] for j in r.nonlinear))
+        for r, v in zip(residuals, data, strict=True)
+    ]
+
+
+def _jets_at(basis: Basis, X: Array, residuals: list[Residual], site: int) -> dict[MultiIndex, Array]:
+    """Every jet that some residual needs at this site, each computed once."""
+    alphas = sorted({j.alpha for r in residuals for j in (*r.linear, *r.nonlinear) if j.site == site})
+    return dict(zip(alphas, basis.jets(X, alphas), strict=True)) if alphas else {}
+
+
+def _scaled(phi: Array, c: Array) -> Array:
+    first = c[0]
+    if np.all(c == first):
+        return phi if first == 1.0 else first * phi
+    return c[:, None] * phi
+
+
+def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        place = ", ".join(f"{c:.6g}" for c in X[column])
+        raise ProblemError(
+            residual.name,
+            expected="finite values at every point",
+            got=f"{values[row, column]} for {what} at the point ({place})",
+            remedy="Look for a division by zero, a root or logarithm of a negative number, or bad data there.",
+        )
+
+
+def residuals_at(
+    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array
+) -> dict[str, Array]:
+    """r(w) by name at other points, without forming any matrix."""
+    out = {}
+    for residual in lowered.residuals:
+        found = points[residual.region]
+        X = found.sites[0]
+        values = jet_values(basis, found.sites, (*residual.linear, *residual.nonlinear), w)
+        data = residual.known_data(X)
+        a = residual.coefficients(X, found.normals, data)
+        k = len(residual.linear)
+        r = residual.rest(X, found.normals, data, values[k:])
+        out[residual.name] = r + np.sum(a * values[:k], axis=0)
+    return out
+
+
+def jet_values(basis: Basis, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+    """∂^α u at the sites for each jet, (number of jets, n)."""
+    n, size = len(sites[0]), basis.size
+    out = np.empty((len(jets), n))
+    step = max(_SLICE_ENTRIES // size, 16)
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        for site, X in enumerate(sites):
+            alphas = sorted({j.alpha for j in jets if j.site == site})
+            if not alphas:
+                continue
+            phi = dict(zip(alphas, basis.jets(X[part], alphas), strict=True))
+            for i, j in enumerate(jets):
+                if j.site == site:
+                    out[i, part] = phi[j.alpha] @ w[j.unknown * size : (j.unknown + 1) * size]
+    return out
