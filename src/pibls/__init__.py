@@ -1,5 +1,6 @@
 """pibls: differential equations without a mesh, without backpropagation, without tuning."""
 
+from pibls._version import __version__
 from pibls.basis import Broad, Features
 from pibls.cases import cases
 from pibls.domain import Box, Domain, During, Interval, Shape
@@ -10,8 +11,6 @@ from pibls.solution import Solution
 from pibls.solve import solve
 from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, TrustRegion
 from pibls.status import Status
-
-__version__ = "0.1.0"
 
 __all__ = [
     "SVD",
@@ -35,11 +34,11 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Robin",
-    "SVD",
     "Shape",
     "Solution",
     "Status",
     "TrustRegion",
+    "__version__",
     "cases",
     "dn",
     "known",

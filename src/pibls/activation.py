@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from math import comb, factorial
 from typing import Protocol, runtime_checkable
 
@@ -45,7 +45,7 @@ def _poly_derivative(p: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(i * c for i, c in enumerate(p))[1:] or (0.0,)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _tanh_factor(order: int) -> tuple[float, ...]:
     """Q with tanh⁽ᵏ⁾ = sech²·Q(tanh), k ≥ 1: Q₁ = 1, Q_{k+1} = (1-t²) Q_k' - 2t Q_k."""
     if order == 1:
@@ -62,7 +62,7 @@ def _tanh_factor(order: int) -> tuple[float, ...]:
     return tuple(out)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hermite(order: int) -> tuple[float, ...]:
     """P with (e^{-s²})⁽ᵏ⁾ = P(s) e^{-s²}: P₀ = 1, P_{k+1} = P_k' - 2s P_k."""
     if order == 0:
@@ -197,7 +197,7 @@ class InverseMultiquadric:
         return [(-1.0) ** k * factorial(k) * _horner(_legendre(k), s * q) * q ** (k + 1) for k in orders]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _legendre(order: int) -> tuple[float, ...]:
     """Coefficients of the Legendre polynomial, lowest power first."""
     out = [0.0] * (order + 1)

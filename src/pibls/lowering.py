@@ -57,7 +57,9 @@ class Residual:
             row[:] = call_at_points(datum, X, self.name)
         return out
 
-    def _evaluate(self, function: Any, rows: int, X: Array, normals: Array, data: Array, jets: Array) -> Array:
+    def _evaluate(
+        self, function: Any, rows: int, X: Array, normals: Array, data: Array, jets: Array
+    ) -> Array:
         # Overflow and 0/0 are looked for in the result, where they can be explained.
         with np.errstate(all="ignore"):
             values = function(*X.T, *normals.T, *data, *jets)
@@ -111,9 +113,7 @@ def _compile(arguments: list[Any], expressions: list[Any]) -> Any:
     if all(e.is_number for e in expressions):
         constants = [float(e) for e in expressions]
         return lambda *_: constants
-    special = any(
-        not isinstance(f, _ELEMENTARY) for e in expressions for f in e.atoms(sp.Function)
-    )
+    special = any(not isinstance(f, _ELEMENTARY) for e in expressions for f in e.atoms(sp.Function))
     return sp.lambdify(arguments, expressions, modules=["scipy", "numpy"] if special else ["numpy"], cse=True)
 
 

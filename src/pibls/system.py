@@ -178,7 +178,7 @@ def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> Non
             residual.name,
             expected="finite values at every point",
             got=f"{values[row, column]} for {what} at the point ({place})",
-            remedy="Look for a division by zero, a root or logarithm of a negative number, or bad data there.",
+            remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
         )
 
 

@@ -24,7 +24,7 @@ class Cases(Mapping[str, Case]):
     def __getitem__(self, name: str) -> Case:
         if name not in self._builders:
             near = difflib.get_close_matches(str(name), self._builders, n=1, cutoff=0.3)
-            raise UnknownCase(
+            raise UnknownCaseError(
                 "cases[name]",
                 expected=f"one of {', '.join(self._builders)}",
                 got=repr(name),
@@ -41,7 +41,7 @@ class Cases(Mapping[str, Case]):
         return len(self._builders)
 
 
-class UnknownCase(ProblemError, KeyError):
+class UnknownCaseError(ProblemError, KeyError):
     """No case of that name."""
 
     __str__ = Exception.__str__
@@ -49,4 +49,4 @@ class UnknownCase(ProblemError, KeyError):
 
 cases = Cases(BUILDERS)
 
-__all__ = ["Case", "Cases", "Published", "UnknownCase", "cases"]
+__all__ = ["Case", "Cases", "Published", "UnknownCaseError", "cases"]

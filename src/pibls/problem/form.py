@@ -104,9 +104,7 @@ class Language:
         return _split(name, variables, expression, jets, data)
 
     def _expand_normals(self, residual: Any, variables: Variables) -> Any:
-        space = [
-            (c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time
-        ]
+        space = [(c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time]
         return residual.replace(dn, lambda inner: sum(n * sp.diff(inner, c) for c, n in space))
 
     def _replace_jets(self, expression: Any, name: str) -> tuple[Any, dict[Any, Jet]]:
@@ -217,44 +215,57 @@ class Language:
 def _split(
     name: str, variables: Variables, expression: Any, jets: dict[Any, Jet], data: tuple[Datum, ...]
 ) -> Form:
-    partials = {s: sp.diff(expression, s) for s in jets}
     linear: dict[Any, Any] = {}
-    for s, partial in partials.items():
-        coefficient = _jet_free(partial, jets)
+    for s in jets:
+        coefficient = _jet_free(sp.diff(expression, s), set(jets))
         if coefficient is not None:
             linear[s] = coefficient
-    rest = expression.xreplace({s: sp.Integer(0) for s in linear})
-    if rest.has(sp.nan, sp.zoo):
-        # The cancelled jet stood in a denominator, as in u²/u: simplify before setting it to zero.
-        rest = sp.simplify(expression).xreplace({s: sp.Integer(0) for s in linear})
-    held = rest.free_symbols
-    stray = [s for s in linear if s in held]
+    rest = _without(expression, linear)
     return Form(
         name,
         variables,
-        tuple((jets[s], a) for s, a in linear.items() if s not in stray and a != 0),
-        tuple((jets[s], s) for s in jets if (s not in linear and s in held) or s in stray),
+        tuple((jets[s], a) for s, a in linear.items() if a != 0),
+        tuple((jets[s], s) for s in jets if s not in linear),
         rest,
         data,
     )
 
 
-def _jet_free(partial: Any, jets: dict[Any, Jet]) -> Any:
+_PLACES = (sp.Integer(0), sp.Rational(1, 3), sp.Rational(5, 7))
+"""Where a jet is put when the result does not depend on it; zero unless the expression is singular."""
+
+
+def _without(expression: Any, linear: dict[Any, Any]) -> Any:
+    """ρ = r - Σ a J: the expression without its linear part."""
+    for place in _PLACES:
+        moved = expression.xreplace(dict.fromkeys(linear, place))
+        if not moved.has(sp.nan, sp.zoo):
+            return moved - sum(a * place for a in linear.values())
+    return expression - sum(a * s for s, a in linear.items())
+
+
+def _jet_free(partial: Any, jets: set[Any]) -> Any:
     """The partial without jet symbols if it does not depend on them, else None."""
-    symbols = set(jets)
-    if not partial.free_symbols & symbols:
+    held = partial.free_symbols & jets
+    if not held:
         return partial
     expanded = sp.expand(partial)
-    if not expanded.free_symbols & symbols:
+    if not expanded.free_symbols & jets:
         return expanded
-    if not all(_vanishes(sp.diff(partial, s)) for s in partial.free_symbols & symbols):
+    if not all(_vanishes(sp.diff(partial, s)) for s in sorted(held, key=str)):
         return None
-    simplified = sp.simplify(partial)
-    return None if simplified.free_symbols & symbols else simplified
+    for place in _PLACES:
+        moved = partial.xreplace(dict.fromkeys(held, place))
+        if not moved.has(sp.nan, sp.zoo):
+            return moved
+    return None
 
 
 def _vanishes(expression: Any) -> bool:
-    """Whether an expression is zero wherever it was tried, at 30 digits: cheap, before simplify."""
+    """Whether an expression is zero wherever it was tried, at 30 digits.
+
+    SymPy's simplify would prove it, but it may take minutes on an ordinary source term.
+    """
     if expression == 0:
         return True
     generator = random.Random(0)

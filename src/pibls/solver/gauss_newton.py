@@ -3,6 +3,10 @@ r"""J w⁺ = J w - r: Gauss-Newton for the whole new vector.
 Solving for the update instead (J δ = -r) stalls: J is rank deficient, and components of its null
 space pile up in w. The minimum-norm w⁺ has none. Row norms are fixed at the first step, so that
 every step minimises the same function.
+
+Far from the solution the right-hand side is not the image of a smooth function, and fitting it to
+rounding error makes the weights enormous. Pivots are therefore cut off in proportion to the residual
+that is left, which regularises the first steps and costs the last ones nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ from pibls.solver.pivoted_qr import PivotedQR, norms
 from pibls.solver.protocol import Equations, Outcome, cost_of
 from pibls.status import Status
 
-_SLOW = 0.5  # a step that does not halve the residual is slow
+_HALVINGS = 12
+_SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
+_STUCK = 0.95  # far from it, one that gains less than 5 %
+_SOLVED = 1e-4  # relative residual above which the end is no solution
 
 
 @dataclass(frozen=True)
@@ -29,26 +36,30 @@ class GaussNewton:
         Stop when the solution moves by less than this, relative to its size.
     max_steps
         Limit on the number of Jacobians.
-    perturbation, rounds
-        Random restarts when it ends far from a solution: size relative to the coefficients, and
-        how many (0 for none).
+    truncation
+        Pivots below ``truncation`` times the relative residual are dropped.
+    delta, rounds
+        Random restarts when it ends far from a solution: the size of the perturbation relative to
+        the coefficients, and how many (0 for none).
+    linear
+        The solver for each step; its ``cond`` is the smallest truncation.
     """
 
     tolerance: float = 1e-15
     max_steps: int = 50
-    perturbation: float = 0.5
+    truncation: float = 1e-8
+    delta: float = 0.5
     rounds: int = 3
     linear: PivotedQR = field(default_factory=PivotedQR)
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
-        start = np.zeros(system.shape[1])
-        best = self._descend(system, start)
+        best = self._descend(system, np.zeros(system.shape[1]))
         for _ in range(self.rounds):
             if best.status is not Status.STALLED:
                 break
-            noise = rng.uniform(-1.0, 1.0, len(start)) * self.perturbation
-            scale = np.sqrt(np.mean(best.w**2)) or 1.0
-            again = self._descend(system, best.w + scale * noise)
+            size = float(np.sqrt(np.mean(best.w**2))) or 1.0
+            noise = rng.uniform(-self.delta, self.delta, len(best.w))
+            again = self._descend(system, best.w + size * noise)
             if again.cost < best.cost:
                 best = again
         return best
@@ -56,42 +67,47 @@ class GaussNewton:
     def _descend(self, system: Equations, w: Array) -> Outcome:
         J, r = system.jacobian(w), system.residual(w)
         rows = norms(J, 1)
-        initial = loss = float(np.linalg.norm(r / rows))
+        initial = loss = float(np.linalg.norm(r / rows)) or 1.0
         values = system.values(w)
-        status, slow, steps, rank = Status.STEP_LIMIT, 0, 0, None
-        for steps in range(1, self.max_steps + 1):
-            factors = self.linear.factor_scaled(J, rows)
-            target = factors.apply(J @ w - r)
+        status, slow, stuck, steps, rank, tight = Status.STEP_LIMIT, 0, 0, 0, None, system.is_linear
+        while steps < self.max_steps:
+            steps += 1
+            cut = self.linear.cond if tight else max(self.linear.cond, self.truncation * loss / initial)
+            factors = self.linear.factor_scaled(J, rows, cut)
             rank = factors.rank
-            moved, r_new, loss_new = self._backtrack(system, w, target, rows, loss)
-            if not loss_new < loss or system.is_linear:
-                if system.is_linear or loss_new <= loss:
-                    w, r, loss = moved, r_new, loss_new
-                status = Status.SOLVED
-                break
+            moved, r_new, loss_new = _backtrack(system, w, factors.apply(J @ w - r), rows, loss)
+            last = cut <= self.linear.cond
+            if not loss_new < loss:
+                if last or stuck:
+                    status = Status.SOLVED
+                    break
+                tight, stuck = True, stuck + 1
+                continue
+            slow = slow + 1 if last and loss_new > _SLOW * loss else 0
+            stuck = stuck + 1 if loss_new > _STUCK * loss else 0
             values_new = system.values(moved)
             change = float(np.abs(values_new - values).max(initial=0.0))
             size = float(np.abs(values_new).max(initial=0.0))
-            slow = slow + 1 if loss_new > _SLOW * loss else 0
             w, r, loss, values = moved, r_new, loss_new, values_new
-            if change <= self.tolerance * size or slow >= 2:
+            if system.is_linear or (last and change <= self.tolerance * size) or slow >= 2 or stuck >= 6:
                 status = Status.SOLVED
                 break
             J = system.jacobian(w)
-        if status is Status.SOLVED and not system.is_linear and loss > 1e-4 * initial:
+        if status is Status.SOLVED and not system.is_linear and loss > _SOLVED * initial:
             status = Status.STALLED
         return Outcome(w, cost_of(r), steps, status, rank)
 
-    def _backtrack(
-        self, system: Equations, w: Array, target: Array, rows: Array, loss: float
-    ) -> tuple[Array, Array, float]:
-        """The longest of the steps 1, ½, ¼, … that lowers the residual."""
-        step = 1.0
-        for _ in range(12):
-            moved = target if step == 1.0 else w + step * (target - w)
-            r = system.residual(moved)
-            new = float(np.linalg.norm(r / rows)) if np.isfinite(r).all() else np.inf
-            if new < loss or system.is_linear:
-                return moved, r, new
-            step *= 0.5
-        return w, system.residual(w), loss
+
+def _backtrack(
+    system: Equations, w: Array, target: Array, rows: Array, loss: float
+) -> tuple[Array, Array, float]:
+    """The longest of the steps 1, ½, ¼, … towards ``target`` that lowers the residual."""
+    step = 1.0
+    for _ in range(_HALVINGS):
+        moved = target if step == 1.0 else w + step * (target - w)
+        r = system.residual(moved)
+        new = float(np.linalg.norm(r / rows)) if np.isfinite(r).all() else np.inf
+        if new < loss:
+            return moved, r, new
+        step *= 0.5
+    return w, system.residual(w), loss

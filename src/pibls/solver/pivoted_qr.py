@@ -36,10 +36,10 @@ class PivotedQR:
 
     def factor(self, A: Array) -> PivotedQRFactorization:
         scale = norms(A, 1) if self.rows else np.ones(A.shape[0])
-        return self.factor_scaled(A, scale)
+        return self.factor_scaled(A, scale, self.cond)
 
-    def factor_scaled(self, A: Array, scale: Array) -> PivotedQRFactorization:
-        """The same with given row norms."""
+    def factor_scaled(self, A: Array, scale: Array, cond: float) -> PivotedQRFactorization:
+        """The same with given row norms and truncation."""
         from scipy.linalg import lapack
 
         n, m = A.shape
@@ -53,7 +53,7 @@ class PivotedQR:
             B = np.triu(qr[:m])
         qr, pivots, tau, _, _ = lapack.dgeqp3(np.asfortranarray(B), lwork=_work(m), overwrite_a=True)
         diagonal = np.abs(np.diagonal(qr))
-        rank = int(np.count_nonzero(diagonal > self.cond * diagonal[0])) if diagonal.size else 0
+        rank = int(np.count_nonzero(diagonal > cond * diagonal[0])) if diagonal.size else 0
         trapezoid: tuple[Array, Array] | None = None
         if 0 < rank < m:
             rz, tau_rz, _ = lapack.dtzrzf(np.triu(qr[:rank]), lwork=_work(rank))

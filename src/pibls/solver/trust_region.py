@@ -16,6 +16,7 @@ from pibls.arrays import Array
 from pibls.solver.protocol import Equations, cost_of
 
 _EPS = float(np.finfo(float).eps)
+_REJECTIONS = 10
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class TrustRegion:
             model = Triangle.of(J, r)
             if model.gradient_norm < self.gtol:
                 return w, cost, step, True
-            while True:
+            for _ in range(_REJECTIONS):
                 p, multiplier = model.step(radius, multiplier)
                 length = float(np.linalg.norm(p))
                 r_new = system.residual(w + p)
@@ -55,6 +56,9 @@ class TrustRegion:
                 tiny = length < self.xtol * (self.xtol + float(np.linalg.norm(w)))
                 if actual > 0 or flat or tiny:
                     break
+            else:
+                # However short, no step lowers the cost: its rounding errors have been reached.
+                return w, cost, step + 1, True
             if actual > 0:
                 w, r, cost = w + p, r_new, cost_new
             if flat or tiny:
@@ -92,7 +96,8 @@ class Triangle:
 
     def step(self, radius: float, multiplier: float) -> tuple[Array, float]:
         """The minimiser with ‖p‖ ≤ radius (within 1 %) and its multiplier λ, by Newton on ‖p(λ)‖."""
-        floor = (_EPS * max(self.R.shape) * float(np.abs(np.diagonal(self.R)).max(initial=0.0))) ** 2
+        floor = (0.1 * _EPS * float(np.abs(np.diagonal(self.R)).max(initial=0.0))) ** 2
+        # Singular values below rounding are noise: no smaller multiplier is tried.
         floor = max(floor, float(np.finfo(float).tiny))
         low, high = floor, np.inf
         trial = max(multiplier, floor)
