@@ -44,7 +44,7 @@ class Residual:
 
     def rest(self, X: Array, normals: Array, data: Array, jets: Array) -> Array:
         """ρ(x, J), shape (n,); ``jets`` holds the values of the nonlinear jets, (k, n)."""
-        return self._evaluate(self._rest, 1, X, normals, data, jets)[0]
+        return np.asarray(self._evaluate(self._rest, 1, X, normals, data, jets)[0])
 
     def partials(self, X: Array, normals: Array, data: Array, jets: Array) -> Array:
         """∂ρ/∂J for the nonlinear jets, shape (k, n)."""

@@ -127,9 +127,9 @@ def _fill(domain: Domain, n: int, name: str, rng: np.random.Generator) -> Array:
         X = low * (1.0 - U) + high * U
         inside = X[np.asarray(domain.contains(X), dtype=bool)]
         if len(inside) == len(X):
-            return X
+            return np.asarray(X)
         if len(inside) >= n:
-            return inside[:n] if name not in ("grid", "chebyshev") else inside
+            return np.asarray(inside[:n] if name not in ("grid", "chebyshev") else inside)
         wanted = max(2 * wanted, int(1.1 * n * wanted / max(len(inside), 1)) if len(inside) else 0)
         wanted = min(wanted, 64 * n + 4096)
     # Hardly anything of the box is inside: let the shape draw its own points.
@@ -175,7 +175,7 @@ def _place_spot(region: Spot, domain: Domain, points: Points) -> PointSet:
     n = max(points.boundary // (2 * len(box)), 2) if free else 1
     X = np.empty((n, len(box)))
     for i, p in enumerate(region.point):
-        X[:, i] = np.linspace(*box[i], n) if p is None else p
+        X[:, i] = np.linspace(box[i, 0], box[i, 1], n) if p is None else p
     normal = np.zeros(len(box)) if region.normal is None else np.array(region.normal)
     return PointSet((X,), np.tile(normal, (n, 1)))
 

@@ -1,5 +1,6 @@
 """Domains: one shape per file, and time. Each is a `Domain`: points inside, points on the boundary."""
 
+from pibls.domain.audit import check_domain
 from pibls.domain.box import Box
 from pibls.domain.face import Boundary, Face
 from pibls.domain.interval import Interval
@@ -16,6 +17,7 @@ __all__ = [
     "Interval",
     "Shape",
     "box_of",
+    "check_domain",
     "faces_of",
     "lengths_of",
     "space_of",

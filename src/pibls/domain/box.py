@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import coordinate, ordered
+from pibls.domain.checks import coordinate, distinct, ordered, signed
 from pibls.domain.face import Boundary, Face, FlatFace, draw
 from pibls.domain.shape import Shape
 from pibls.errors import ProblemError
@@ -40,6 +40,8 @@ class Box(Shape):
         for symbol, side in sides.items():
             coordinate(symbol, "Box(sides)")
             try:
+                if isinstance(side, (Mapping, Set)):
+                    raise TypeError  # two values, but in no order
                 low, high = side
             except (TypeError, ValueError):
                 raise ProblemError(
@@ -49,6 +51,8 @@ class Box(Shape):
                     remedy=f"Write {{{symbol}: (0, 1)}}.",
                 ) from None
             ends.append(ordered(low, high, f"Box: side of {symbol}"))
+            signed(symbol, *ends[-1], f"Box: side of {symbol}")
+        distinct(tuple(sides), "Box(sides)")
         object.__setattr__(self, "coordinates", tuple(sides))
         object.__setattr__(self, "bounds", tuple(ends))
 

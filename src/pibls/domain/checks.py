@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from pibls.errors import ProblemError
@@ -13,9 +15,11 @@ from pibls.errors import ProblemError
 def real_number(value: Any, argument: str) -> float:
     """A finite float from a number or a SymPy constant such as sp.pi."""
     try:
-        if isinstance(value, (str, bytes, bool)):
+        if isinstance(value, (str, bytes, bytearray, bool, np.bool_)) or np.ndim(value):
             raise TypeError
         number = float(value)
+    except OverflowError:
+        number = math.inf
     except (TypeError, ValueError):
         raise ProblemError(
             argument,
@@ -42,7 +46,43 @@ def coordinate(symbol: Any, argument: str) -> Any:
             got=repr(symbol),
             remedy='Make one with sympy.symbols("x").',
         )
+    # SymPy simplifies by what was declared: sin(pi*x) is 0 for an integer x, and so is its integral.
+    for name in ("integer", "imaginary", "zero", "irrational"):
+        if symbol.assumptions0.get(name):
+            raise _contradiction(argument, symbol, f"declared {name}")
+    if not symbol.is_commutative:
+        raise _contradiction(argument, symbol, "declared non-commutative")
     return symbol
+
+
+def _contradiction(argument: str, symbol: Any, got: str) -> ProblemError:
+    return ProblemError(
+        argument,
+        expected=f"a symbol {symbol} that may be any real number of the domain",
+        got=f"one {got}",
+        remedy=f'Write sympy.Symbol("{symbol}", real=True), and use this symbol everywhere.',
+    )
+
+
+def signed(symbol: Any, low: float, high: float, argument: str) -> None:
+    """A symbol declared positive or negative must be so between the ends."""
+    if low < 0 and symbol.is_nonnegative:
+        raise _contradiction(argument, symbol, f"declared positive, on ({low:g}, {high:g})")
+    if high > 0 and symbol.is_nonpositive:
+        raise _contradiction(argument, symbol, f"declared negative, on ({low:g}, {high:g})")
+
+
+def distinct(symbols: Sequence[Any], argument: str) -> None:
+    """Coordinates are told apart by name, so that solution(x=…, y=…) is possible."""
+    names = [str(s) for s in symbols]
+    twice = [n for n in names if names.count(n) > 1]
+    if twice:
+        raise ProblemError(
+            argument,
+            expected="coordinates with different names",
+            got=f"two called {twice[0]}",
+            remedy="Symbols with the same name and other assumptions are different: rename one of them.",
+        )
 
 
 def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:

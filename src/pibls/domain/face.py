@@ -123,7 +123,7 @@ class Extruded:
     def touches(self, X: Array, tolerance: Array) -> Mask:
         slack = tolerance[-1]
         during = (self.start - slack <= X[:, -1]) & (self.stop + slack >= X[:, -1])
-        return self.face.touches(X[:, :-1], tolerance[:-1]) & during
+        return np.asarray(self.face.touches(X[:, :-1], tolerance[:-1]) & during, dtype=np.bool_)
 
 
 @dataclass(frozen=True)

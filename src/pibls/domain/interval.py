@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import coordinate, ordered
+from pibls.domain.checks import coordinate, ordered, signed
 from pibls.domain.face import Boundary, Face, FlatFace, draw
 from pibls.domain.shape import Shape
 
@@ -27,8 +27,10 @@ class Interval(Shape):
 
     def __init__(self, x: Any, a: Any, b: Any) -> None:
         coordinate(x, "Interval(x)")
+        ends = ordered(a, b, "Interval(a, b)")
+        signed(x, *ends, "Interval(x)")
         object.__setattr__(self, "coordinates", (x,))
-        object.__setattr__(self, "bounds", (ordered(a, b, "Interval(a, b)"),))
+        object.__setattr__(self, "bounds", (ends,))
 
     @property
     def faces(self) -> tuple[Face, ...]:

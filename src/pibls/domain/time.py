@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import coordinate, ordered
+from pibls.domain.audit import check_domain
+from pibls.domain.checks import coordinate, distinct, ordered, signed
 from pibls.domain.face import Boundary, Extruded, Face, draw
-from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
+from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, time_of
 from pibls.errors import ProblemError
 
 
@@ -24,6 +25,14 @@ class During:
     stop: float
 
     def __init__(self, space: Domain, t: Any, t0: Any, t1: Any) -> None:
+        check_domain(space, "During(space)")
+        if time_of(space) is not None:
+            raise ProblemError(
+                "During(space)",
+                expected="a domain in space",
+                got=f"{space!r}, which has a time already",
+                remedy="A problem has one time: add it once, last.",
+            )
         coordinate(t, "during(t)")
         if t in space.coordinates:
             raise ProblemError(
@@ -32,7 +41,9 @@ class During:
                 got=t,
                 remedy="Use another symbol for time.",
             )
+        distinct((*space.coordinates, t), "during(t)")
         start, stop = ordered(t0, t1, "during(t0, t1)")
+        signed(t, start, stop, "during(t)")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "time", t)
         object.__setattr__(self, "start", start)

@@ -161,7 +161,7 @@ class Language:
 
     def _replace_data(self, expression: Any, name: str) -> tuple[Any, tuple[Datum, ...]]:
         table: dict[Any, Any] = {}
-        data = []
+        data: list[Datum] = []
         for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
             places = [self.coordinates.index(a) if a in self.coordinates else -1 for a in term.args]
             if -1 in places:
@@ -215,9 +215,19 @@ class Language:
 def _split(
     name: str, variables: Variables, expression: Any, jets: dict[Any, Jet], data: tuple[Datum, ...]
 ) -> Form:
+    bent = _bent(expression)
     linear: dict[Any, Any] = {}
     for s in jets:
-        coefficient = _jet_free(sp.diff(expression, s), set(jets))
+        partial = sp.diff(expression, s)
+        if partial.has(sp.Derivative):
+            function = sorted(partial.atoms(sp.Derivative), key=str)[0].expr.func
+            raise ProblemError(
+                name,
+                expected="terms that can be differentiated by the unknowns",
+                got=f"{function} of an unknown, which has no derivative",
+                remedy=f"Rewrite the equation without {function}, or smooth it.",
+            )
+        coefficient = None if s in bent else _jet_free(partial, set(jets))
         if coefficient is not None:
             linear[s] = coefficient
     rest = _without(expression, linear)
@@ -244,6 +254,22 @@ def _without(expression: Any, linear: dict[Any, Any]) -> Any:
     return expression - sum(a * s for s, a in linear.items())
 
 
+_KINKED = (
+    sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.DiracDelta, sp.floor, sp.ceiling, sp.Mod,
+    sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.atan2, sp.acosh,
+)  # fmt: skip
+"""Functions that bend, jump, or undo another only on one branch: equal on one side, not on the other."""
+
+
+def _bent(expression: Any) -> set[Any]:
+    """The symbols in which an expression may have kinks: trying it at a few places cannot tell."""
+    out: set[Any] = set()
+    for e in expression.atoms(*_KINKED, sp.Piecewise):
+        arguments = [condition for _, condition in e.args] if isinstance(e, sp.Piecewise) else e.args
+        out.update(*(a.free_symbols for a in arguments))
+    return out
+
+
 def _jet_free(partial: Any, jets: set[Any]) -> Any:
     """The partial without jet symbols if it does not depend on them, else None."""
     held = partial.free_symbols & jets
@@ -252,7 +278,13 @@ def _jet_free(partial: Any, jets: set[Any]) -> Any:
     expanded = sp.expand(partial)
     if not expanded.free_symbols & jets:
         return expanded
-    if not all(_vanishes(sp.diff(partial, s)) for s in sorted(held, key=str)):
+    # A switch may be off wherever it is tried: a symbol of its own stands for it.
+    switches = partial.atoms(*_KINKED, sp.Piecewise)
+    roots = {p.base for p in partial.atoms(sp.Pow) if p.exp.is_number and p.exp % 1 != 0}
+    if any(e.free_symbols & jets for e in switches | roots):
+        return None
+    smooth = partial.xreplace({e: sp.Dummy(real=True) for e in switches})
+    if not all(_vanishes(sp.diff(smooth, s)) for s in sorted(held, key=str)):
         return None
     for place in _PLACES:
         moved = partial.xreplace(dict.fromkeys(held, place))
@@ -262,17 +294,32 @@ def _jet_free(partial: Any, jets: set[Any]) -> Any:
 
 
 def _vanishes(expression: Any) -> bool:
-    """Whether an expression is zero wherever it was tried, at 30 digits.
+    """Whether a smooth expression is zero, next to its own terms, wherever it was tried at 30 digits.
 
     SymPy's simplify would prove it, but it may take minutes on an ordinary source term.
     """
     if expression == 0:
         return True
     generator = random.Random(0)
+    # Decimals as fractions: a Float would round everything it touches to 15 digits.
+    expression = expression.xreplace({f: sp.Rational(str(f)) for f in expression.atoms(sp.Float)})
     symbols = sorted(expression.free_symbols, key=str)
     for _ in range(4):
-        values = {s: sp.Rational(generator.randint(100, 900), 701) for s in symbols}
+        values = {
+            s: sp.Rational(generator.choice((-1, 1)) * generator.randint(100, 900), 701) for s in symbols
+        }
         value = expression.xreplace(values).evalf(30)
-        if not value.is_number or abs(value) > sp.Float("1e-20"):
+        if not value.is_number or value.has(sp.nan, sp.zoo, sp.oo):
+            return False
+        if abs(value) > sp.Float("1e-20") * _size(expression, values):
             return False
     return True
+
+
+def _size(expression: Any, values: dict[Any, Any]) -> Any:
+    """The size of an expression without any cancellation between its terms."""
+    if expression.is_Add:
+        return sum(_size(e, values) for e in expression.args)
+    if expression.is_Mul:
+        return sp.prod(_size(e, values) for e in expression.args)
+    return abs(expression.xreplace(values).evalf(30))

@@ -156,8 +156,8 @@ def _find_unknowns(residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...
                 remedy="Apply the unknown to the symbols the domain is made of (the same objects: "
                 "a symbol with other assumptions is another symbol).",
             )
-    names = [str(u.func) for u in found]
-    twice = sorted({n for n in names if names.count(n) > 1})
+    functions = [str(u.func) for u in found]
+    twice = sorted({n for n in functions if functions.count(n) > 1})
     if twice:
         raise ProblemError(
             "equations",

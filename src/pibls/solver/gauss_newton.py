@@ -21,6 +21,7 @@ from pibls.solver.protocol import Equations, Outcome, cost_of
 from pibls.status import Status
 
 _HALVINGS = 12
+_CONTRACTION = 0.2  # a step that gains more may be followed by one with the same Jacobian
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _SOLVED = 1e-4  # relative residual above which the end is no solution
@@ -69,32 +70,37 @@ class GaussNewton:
         rows = norms(J, 1)
         initial = loss = float(np.linalg.norm(r / rows)) or 1.0
         values = system.values(w)
-        status, slow, stuck, steps, rank, tight = Status.STEP_LIMIT, 0, 0, 0, None, system.is_linear
+        floor = self.linear.cond
+        status, slow, stuck, steps, tight = Status.STEP_LIMIT, 0, 0, 0, system.is_linear
+        factors, cut = None, np.inf
         while steps < self.max_steps:
-            steps += 1
-            cut = self.linear.cond if tight else max(self.linear.cond, self.truncation * loss / initial)
-            factors = self.linear.factor_scaled(J, rows, cut)
-            rank = factors.rank
+            needed = floor if tight else max(floor, self.truncation * loss / initial)
+            if factors is None or needed < cut:
+                J, cut = system.jacobian(w), needed
+                factors = self.linear.factor_scaled(J, rows, cut)
+                steps += 1
             moved, r_new, loss_new = _backtrack(system, w, factors.apply(J @ w - r), rows, loss)
-            last = cut <= self.linear.cond
             if not loss_new < loss:
-                if last or stuck:
+                if cut <= floor or stuck:
                     status = Status.SOLVED
                     break
                 tight, stuck = True, stuck + 1
                 continue
-            slow = slow + 1 if last and loss_new > _SLOW * loss else 0
+            slow = slow + 1 if cut <= floor and loss_new > _SLOW * loss else 0
             stuck = stuck + 1 if loss_new > _STUCK * loss else 0
+            if loss_new > _CONTRACTION * loss:
+                factors = None  # J has changed too much to serve again
             values_new = system.values(moved)
             change = float(np.abs(values_new - values).max(initial=0.0))
             size = float(np.abs(values_new).max(initial=0.0))
             w, r, loss, values = moved, r_new, loss_new, values_new
-            if system.is_linear or (last and change <= self.tolerance * size) or slow >= 2 or stuck >= 6:
+            settled = cut <= floor and change <= self.tolerance * size
+            if system.is_linear or settled or slow >= 2 or stuck >= 6:
                 status = Status.SOLVED
                 break
-            J = system.jacobian(w)
         if status is Status.SOLVED and not system.is_linear and loss > _SOLVED * initial:
             status = Status.STALLED
+        rank = None if factors is None else factors.rank
         return Outcome(w, cost_of(r), steps, status, rank)
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks: outside the package, run as modules or scripts from the checkout."""

@@ -1,0 +1,47 @@
+"""What every benchmark shares: errors on points that were not fitted, threads, a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pibls.cases import Case
+
+T = TypeVar("T")
+_POINTS = 4000
+
+
+def errors(case: Case, solution: Callable[..., Any]) -> tuple[float, float]:
+    """Maximum and root-mean-square error on fresh random points of the domain."""
+    X = case.problem.domain.interior(_POINTS, np.random.default_rng(20251115))
+    e = np.asarray(solution(*X.T)) - case.exact(*X.T)
+    return float(np.abs(e).max()), float(np.sqrt(np.mean(e**2)))
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """The result and the seconds it took."""
+    start = time.perf_counter()
+    value = work()
+    return value, time.perf_counter() - start
+
+
+def threads(count: int | None) -> AbstractContextManager[Any]:
+    """Pin the BLAS threads, where threadpoolctl is installed."""
+    if count is None:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(count)  # type: ignore[no-any-return]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, aligned for reading in a terminal too."""
+    body = [list(header), *[list(r) for r in rows]]
+    widths = [max(len(r[i]) for r in body) for i in range(len(header))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in body]
+    lines.insert(1, "| " + " | ".join("-" * w for w in widths) + " |")
+    return "\n".join(lines)
