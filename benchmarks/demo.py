@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import errors, table, timed
-from pibls.cases import Case
+from pibls.cases.case import Case
 
 NAMES = ("TC-1", "TC-3", "TC-5", "TC-7", "TC-8", "TC-9", "TC-10", "TC-11")
 DRAWN = ("TC-3", "TC-5", "TC-9", "TC-11")

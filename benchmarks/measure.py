@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pibls.cases import Case
+from pibls.cases.case import Case
 
 T = TypeVar("T")
 _POINTS = 4000

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import errors, table, threads, timed
 from pibls.arrays import Array
-from pibls.cases import Case
+from pibls.cases.case import Case
 from pibls.domain import box_of
 from pibls.lowering import lower
 from pibls.points import place

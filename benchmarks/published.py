@@ -1,6 +1,6 @@
 """The paper's own configuration of each case over five seeds, next to the paper's result.
 
-    python benchmarks/published.py [TC-5 …]
+python benchmarks/published.py [TC-5 …]
 """
 
 from __future__ import annotations

@@ -1,25 +1,68 @@
 """pibls: differential equations without a mesh, without backpropagation, without tuning."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pibls._version import __version__
-from pibls.basis import Broad, Features
 from pibls.cases import cases
 from pibls.domain import Box, Domain, During, Interval, Shape
-from pibls.errors import PiblsError, ProblemError
-from pibls.points import Points
+from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
-from pibls.solution import Solution
 from pibls.solve import solve
-from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, TrustRegion
-from pibls.status import Status
+
+if TYPE_CHECKING:
+    from pibls.basis import Broad, Features, Waves
+    from pibls.estimate import ErrorEstimate
+    from pibls.points import Points
+    from pibls.solution import Solution
+    from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, TrustRegion
+    from pibls.status import Status
+    from pibls.tune import Progress
+
+# Settings and results are loaded when first used, so that `import pibls` costs little more than
+# `import sympy`.
+_LATER = {
+    "Broad": "basis",
+    "Features": "basis",
+    "Waves": "basis",
+    "ErrorEstimate": "estimate",
+    "Points": "points",
+    "Solution": "solution",
+    "SVD": "solver",
+    "GaussNewton": "solver",
+    "LeastSquares": "solver",
+    "NLSQPerturb": "solver",
+    "PivotedQR": "solver",
+    "TrustRegion": "solver",
+    "Status": "status",
+    "Progress": "tune",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'pibls' has no attribute {name!r}")
+    value = getattr(import_module(f"pibls.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 __all__ = [
     "SVD",
     "Box",
     "Broad",
     "Condition",
+    "ConvergenceWarning",
     "Dirichlet",
     "Domain",
     "During",
+    "ErrorEstimate",
     "Features",
     "GaussNewton",
     "Initial",
@@ -33,11 +76,13 @@ __all__ = [
     "Points",
     "Problem",
     "ProblemError",
+    "Progress",
     "Robin",
     "Shape",
     "Solution",
     "Status",
     "TrustRegion",
+    "Waves",
     "__version__",
     "cases",
     "dn",

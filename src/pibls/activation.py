@@ -32,6 +32,9 @@ class Activation(Protocol):
         """σ⁽ᵏ⁾(s) for each k in ``orders``, each of the shape of ``s``."""
 
 
+_SMALL = 0.05
+
+
 def _horner(coefficients: tuple[float, ...], t: Array) -> Array:
     value = np.full_like(t, coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -82,16 +85,24 @@ class Tanh:
     name = "tanh"
 
     def derivatives(self, s: Array, orders: Sequence[int]) -> list[Array]:
-        t = np.tanh(s)
-        sech2 = t
-        if any(orders):
-            # 4e/(1+e)² with e = exp(-2|s|) keeps its relative accuracy where 1 - t² has none left.
-            e = np.exp(-2.0 * np.abs(s))
-            sech2 = 4.0 * e / np.square(1.0 + e)
+        if not any(orders):
+            return [np.tanh(s)] * len(orders)
+        # With e = exp(-2|s|), 4e/(1+e)² keeps its relative accuracy where 1 - t² has none left, and
+        # (1-e)/(1+e) saves a second transcendental function except near zero.
+        size = np.abs(s)
+        e = np.exp(-2.0 * size)
+        inverse = 1.0 / (1.0 + e)
+        t = np.copysign((1.0 - e) * inverse, s)
+        small = size < _SMALL
+        t[small] = np.tanh(s[small])
+        sech2 = e
+        sech2 *= inverse
+        sech2 *= inverse
+        sech2 *= 4.0
         out = []
         for k in orders:
-            if k == 0:
-                out.append(t)
+            if k < 2:
+                out.append(sech2 if k else t)
             else:
                 value = _horner(_tanh_factor(k), t)
                 value *= sech2
@@ -237,7 +248,7 @@ def activation(which: str | Activation, argument: str = "activation") -> Activat
             got=repr(which),
             remedy="Choose one of these names.",
         )
-    if isinstance(which, Activation):
+    if isinstance(which, Activation) and not isinstance(which, type):
         return which
     raise ProblemError(
         argument,

@@ -30,3 +30,7 @@ class ProblemError(PiblsError, ValueError):
 
 def _rebuild(argument: str, expected: str, got: str, remedy: str) -> ProblemError:
     return ProblemError(argument, expected=expected, got=got, remedy=remedy)
+
+
+class ConvergenceWarning(UserWarning):
+    """A solution that is not as good as was asked for; the text is that of its status."""

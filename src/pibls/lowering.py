@@ -65,6 +65,8 @@ class Residual:
             values = function(*X.T, *normals.T, *data, *jets)
         out = np.empty((rows, len(X)))
         for row, value in zip(out, values, strict=True):
+            if np.iscomplexobj(value):  # some functions answer so even where they are real
+                value = np.where(np.imag(value) == 0, np.real(value), np.nan)
             row[:] = value
         return out
 
@@ -119,7 +121,7 @@ def _compile(arguments: list[Any], expressions: list[Any]) -> Any:
 
 def call_at_points(datum: Datum, X: Array, where: str) -> Array:
     """The user's function at the points: called once, its answer checked at the door."""
-    columns = [X[:, i] for i in datum.arguments]
+    columns = [X[:, i].copy() for i in datum.arguments]  # a function that writes must not move the points
     argument = f"{where}: {datum.name}"
     try:
         inspect.signature(datum.function).bind(*columns)
@@ -133,8 +135,11 @@ def call_at_points(datum: Datum, X: Array, where: str) -> Array:
     except ValueError:
         pass  # Some built-in callables have no signature; calling them will tell.
     try:
-        value = np.asarray(datum.function(*columns), dtype=float)
-    except (TypeError, ValueError) as problem:
+        value = np.asarray(datum.function(*columns))
+        if value.dtype.kind not in "fiubO":
+            raise TypeError(f"values of the type {value.dtype}")
+        value = value.astype(float)
+    except Exception as problem:
         raise ProblemError(
             argument,
             expected="a callable that takes arrays and returns real numbers",

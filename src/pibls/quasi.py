@@ -92,9 +92,14 @@ def _tensor(n: int, d: int, nodes: Callable[[int], Array]) -> Array:
     if d == 0:
         return np.empty((n, 0))
     sides = [int(n ** (1.0 / d) + 1e-9)] * d
-    for i in range(d):
-        while np.prod(sides) // sides[i] * (sides[i] + 1) <= n:
-            sides[i] += 1
+    grown = True
+    while grown:
+        # One more for each side in turn: growing the first alone would make 63 = 7 × 3 × 3.
+        grown = False
+        for i in range(d):
+            if np.prod(sides) // sides[i] * (sides[i] + 1) <= n:
+                sides[i] += 1
+                grown = True
     grids = np.meshgrid(*(nodes(s) for s in sides), indexing="ij")
     return np.column_stack([g.ravel() for g in grids])
 
@@ -121,7 +126,7 @@ RULES: dict[str, Callable[[int, int, np.random.Generator], Array]] = {
 
 def rule(name: str, argument: str) -> str:
     """The name itself if it is a rule, else an error that lists the valid ones."""
-    if name not in RULES:
+    if not isinstance(name, str) or name not in RULES:
         raise ProblemError(
             argument,
             expected=f"one of {', '.join(map(repr, RULES))}",

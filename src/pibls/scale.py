@@ -1,21 +1,78 @@
-"""R(N, d): the scale at which N random features just stop being numerically rank-deficient."""
+r"""R(N, d): the scale at which N random functions just stop being numerically rank-deficient.
+
+The open question of the paper is how to choose the range of the random weights. Too small, and the
+functions are numerically dependent: width is wasted. Too large, and neighbouring frequencies lie so
+far apart that nothing between them is represented. The best R lies where the numerical rank of the N
+functions on [-1, 1]^d is a fixed share of N, whatever the equation. That share is measured here,
+without any equation, and kept as a table; between its widths R follows a power law.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
-# Sine features, rank fraction 0.7, inputs in [-1, 1]^d: log-log interpolation between these widths.
-_WIDTHS = (32, 64, 128, 256, 512)
-_RADII = {1: (9.5, 33.0, 95.0, 223.0, 405.0), 2: (0.1, 0.27, 1.25, 3.8, 9.1)}
+import numpy as np
+
+from pibls.basis.feature import Features
+from pibls.basis.protocol import BasisSpec
+from pibls.basis.waves import Waves
+from pibls.quasi import sobol
+
+SHARE = 0.8
+WIDTHS = (32, 64, 128, 256, 512, 1024)
+KINDS = ("waves", "tanh", "gaussian")
+
+# Written by benchmarks/scale_table.py: R for each width of WIDTHS.
+TABLE: dict[tuple[str, int], tuple[float, ...]] = {
+    ("waves", 1): (14.2, 49.9, 131, 298, 595, 1.14e03),
+    ("waves", 2): (0.0827, 0.488, 1.95, 5.36, 12.3, 24),
+    ("waves", 3): (0.0101, 0.0264, 0.123, 0.45, 1.22, 2.7),
+    ("waves", 4): (0.0101, 0.0101, 0.0183, 0.0805, 0.251, 0.609),
+}
+
+
+def scale_for(kind: str, nodes: int, dimension: int) -> float:
+    """R for ``nodes`` functions of that kind ("waves" or the name of an activation)."""
+    radii = TABLE.get((kind, dimension))
+    if radii is None:
+        radii = tuple(measured_scale(kind, n, dimension) for n in WIDTHS[:4])
+    i = min(max(sum(n < nodes for n in WIDTHS[: len(radii)]), 1), len(radii) - 1)
+    a, b = WIDTHS[i - 1], WIDTHS[i]
+    power = math.log(radii[i] / radii[i - 1]) / math.log(b / a)
+    return float(radii[i - 1] * (nodes / a) ** power)
+
+
+@lru_cache(maxsize=256)
+def measured_scale(kind: str, nodes: int, dimension: int) -> float:
+    """R at which the numerical rank is SHARE·nodes, by bisection on log R; two draws are averaged."""
+    low, high = math.log(1e-2), math.log(20.0 * nodes)
+    while high - low > 0.02:
+        middle = 0.5 * (low + high)
+        share = np.mean([rank_share(kind, nodes, dimension, math.exp(middle), seed) for seed in (0, 1)])
+        low, high = (middle, high) if share < SHARE else (low, middle)
+    return math.exp(0.5 * (low + high))
+
+
+def rank_share(kind: str, nodes: int, dimension: int, scale: float, seed: int) -> float:
+    """The numerical rank of the functions on [-1, 1]^d, divided by their number."""
+    rng = np.random.default_rng(seed)
+    box = np.array([[-1.0, 1.0]] * dimension)
+    spec: BasisSpec = Waves(nodes, scale) if kind == "waves" else Features(nodes, scale, kind)
+    X = 2.0 * sobol(2 * nodes, dimension, rng) - 1.0
+    A = spec.draw(box, rng).jets(X, [(0,) * dimension])[0]
+    values = np.linalg.svd(A, compute_uv=False)
+    # Below eps·√N·σ₁ singular values are rounding noise, and no more of them means no more functions.
+    return float(np.mean(values > np.finfo(float).eps * np.sqrt(nodes) * values[0]))
 
 
 def sine_scale(nodes: int, dimension: int) -> float:
-    """The radius for ``nodes`` sine features; a power law beyond the measured dimensions."""
+    """Sine features with random phases."""
+    table = {1: (9.5, 33.0, 95.0, 223.0, 405.0), 2: (0.1, 0.27, 1.25, 3.8, 9.1)}
     if dimension > 2:
-        return 0.55 * nodes ** (1.0 / dimension)
-    radii = _RADII[dimension]
-    n = min(max(nodes, _WIDTHS[0]), 4 * _WIDTHS[-1])
-    i = next((i for i in range(1, len(_WIDTHS)) if n <= _WIDTHS[i]), len(_WIDTHS) - 1)
-    a, b = _WIDTHS[i - 1], _WIDTHS[i]
-    p = math.log(radii[i] / radii[i - 1]) / math.log(b / a)
-    return radii[i - 1] * (n / a) ** p
+        return float(0.55 * nodes ** (1.0 / dimension))
+    radii, widths = table[dimension], (32, 64, 128, 256, 512)
+    n = min(max(nodes, widths[0]), 4 * widths[-1])
+    i = next((i for i in range(1, len(widths)) if n <= widths[i]), len(widths) - 1)
+    p = math.log(radii[i] / radii[i - 1]) / math.log(widths[i] / widths[i - 1])
+    return float(radii[i - 1] * (n / widths[i - 1]) ** p)

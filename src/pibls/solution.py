@@ -2,7 +2,9 @@ r"""u(x) = A(x) w: the callable result."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,21 +12,11 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import Basis
 from pibls.errors import ProblemError
+from pibls.estimate import ErrorEstimate, Norms
 from pibls.lowering import lower_form
 from pibls.problem import Inside, Jet, Problem, within
 from pibls.status import Status
 from pibls.system import jet_values
-
-
-@dataclass(frozen=True)
-class Norms:
-    """The size of a residual on held-out points."""
-
-    max: float
-    rms: float
-
-    def __str__(self) -> str:
-        return f"max {self.max:.1e}, rms {self.rms:.1e}"
 
 
 @dataclass(frozen=True)
@@ -42,8 +34,30 @@ class Solution:
     residuals: dict[str, Norms]
     seconds: float
     seed: int
+    tol: float
     steps: int
     settings: dict[str, Any] = field(repr=False)
+    history: tuple[Any, ...] = field(repr=False)
+    """A `Progress` for each attempt of an automatic solve."""
+    estimator: Callable[[], ErrorEstimate] = field(repr=False, compare=False)
+
+    @cached_property
+    def error(self) -> ErrorEstimate:
+        """Estimated absolute errors, ``.max`` and ``.l2``.
+
+        An automatic solve has it already. With a given basis it takes a second solve, at another
+        scale and seed, when it is first asked for.
+        """
+        return self.estimator()
+
+    @property
+    def message(self) -> str:
+        """The status in a sentence, with its numbers."""
+        worst = max(self.residuals.values(), key=lambda n: n.relative).relative
+        text = f"{self.status.value} Held-out residual {worst:.1e} (relative)"
+        if "error" in self.__dict__ or self.history:
+            text += f", estimated error {self.error.max:.1e}, tol {self.tol:g} (relative)"
+        return f"{text}; {self.nodes} nodes."
 
     @property
     def nodes(self) -> int:
@@ -158,6 +172,7 @@ class Solution:
             f"{kind} problem for {', '.join(map(str, p.unknowns))} on {p.domain!r}",
             f"{self.nodes} nodes per unknown, {self.steps} step(s), {self.seconds:.3g} s, seed {self.seed}",
             f"converged: {'yes' if self.converged else 'no'}. {self.status.value}",
+            f"estimated error: {self.error}",
             "residuals on held-out points:",
         ]
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]

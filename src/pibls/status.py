@@ -6,16 +6,36 @@ from enum import Enum
 
 
 class Status(Enum):
-    """How a solve ended."""
+    """How a solve ended: what happened, and what can be done about it."""
 
-    SOLVED = "The system was solved, and the equations hold on points that were not fitted."
+    TOLERANCE = "The estimated error is below the tolerance."
+    SOLVED = "The system was solved as given, and the equations hold on points that were not fitted."
+    FLOOR = (
+        "The rounding floor was reached: in double precision no smaller error is to be had. "
+        "The estimate says where it lies; a larger tol would be met."
+    )
+    NODE_LIMIT = (
+        "The node limit was reached before the tolerance: raise max_nodes, or accept the estimated error."
+    )
+    TIME_LIMIT = (
+        "The time limit was reached before the tolerance: raise time_limit, or accept the estimated error."
+    )
+    INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (
         "The system was solved at the fitted points, but the equations do not hold between them: "
         "give the basis more nodes or another scale, or use more points."
     )
+    UNDETERMINED = (
+        "The problem looks under-determined: two different functions satisfy the equations and all "
+        "conditions. Look for a missing condition, such as a value where only derivatives are given."
+    )
+    NO_SOLUTION = (
+        "No solution found: the residual stays large however wide the basis becomes. Equations and "
+        "conditions may contradict each other, or the solution is too rough or too steep to resolve."
+    )
     STALLED = (
-        "The nonlinear solver stopped while the residual was still large: start from more nodes, "
-        "another scale or another seed, or check that the problem has a solution."
+        "The nonlinear solver stopped while the residual was still large: the problem may have no "
+        "solution near the start. Try another seed, or continue from an easier problem."
     )
     STEP_LIMIT = (
         "The nonlinear solver reached its step limit before it settled: raise max_steps of the method."
@@ -23,5 +43,5 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether this outcome is a solution."""
-        return self is Status.SOLVED
+        """Whether this outcome is a solution as good as was asked for."""
+        return self in (Status.TOLERANCE, Status.SOLVED)

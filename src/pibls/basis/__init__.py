@@ -2,6 +2,17 @@
 
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.feature import FeatureBasis, Features
+from pibls.basis.waves import WaveBasis, Waves
 from pibls.basis.protocol import Basis, BasisSpec, jet
 
-__all__ = ["Basis", "BasisSpec", "Broad", "BroadBasis", "FeatureBasis", "Features", "jet"]
+__all__ = [
+    "Basis",
+    "BasisSpec",
+    "Broad",
+    "BroadBasis",
+    "FeatureBasis",
+    "Features",
+    "WaveBasis",
+    "Waves",
+    "jet",
+]

@@ -10,7 +10,7 @@ Derivatives are exact: Z by the chain rule for a linear argument, H by the chain
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -120,6 +120,7 @@ class BroadBasis:
     inner: Array
     offsets: Array
     outer: Activation
+    _scaled: dict[MultiIndex, Array] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -139,11 +140,14 @@ class BroadBasis:
             out.append(A)
         return out
 
+    def _weights(self, beta: MultiIndex) -> Array:
+        """(diag(Wₑ^β) Wₕ)ᵀ, kept because points come in many small slices."""
+        if beta not in self._scaled:
+            self._scaled[beta] = np.ascontiguousarray((self.features.power(beta)[:, None] * self.inner).T)
+        return self._scaled[beta]
+
     def _compose(self, phi: dict[int, Array], needed: list[MultiIndex]) -> Composition:
-        inner = {}
-        for beta in needed:
-            weights = self.features.power(beta)[:, None] * self.inner
-            inner[beta] = (weights.T @ phi[sum(beta)].T).T
+        inner = {beta: (self._weights(beta) @ phi[sum(beta)].T).T for beta in needed}
         zero = needed[0]
         g = inner.pop(zero)
         g += self.offsets

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
-from pibls.domain.checks import coordinate, distinct
+from pibls.arrays import Array, Mask
+from pibls.domain.checks import coordinate, distinct, signed
 from pibls.domain.protocol import Domain
 from pibls.errors import ProblemError
 
@@ -28,6 +28,8 @@ def check_domain(domain: Any, argument: str) -> None:
         coordinate(symbol, f"{argument}: coordinates")
     distinct(domain.coordinates, f"{argument}: coordinates")
     box = _check_bounds(domain, argument)
+    for symbol, (low, high) in zip(domain.coordinates, box, strict=True):
+        signed(symbol, low, high, f"{argument}: coordinates")
     rng = np.random.default_rng(0)
     _check_interior(domain, box, argument, rng)
     _check_boundary(domain, box, argument, rng)
@@ -65,7 +67,7 @@ def _table(values: Any, d: int, argument: str, member: str) -> Array:
     return X
 
 
-def _inside(domain: Domain, X: Array, argument: str) -> Array:
+def _inside(domain: Domain, X: Array, argument: str) -> Mask:
     mask = np.asarray(domain.contains(X))
     if mask.shape != (len(X),) or mask.dtype != np.bool_:
         got = f"{mask.dtype} of the shape {mask.shape}"

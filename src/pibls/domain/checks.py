@@ -46,12 +46,16 @@ def coordinate(symbol: Any, argument: str) -> Any:
             got=repr(symbol),
             remedy='Make one with sympy.symbols("x").',
         )
-    # SymPy simplifies by what was declared: sin(pi*x) is 0 for an integer x, and so is its integral.
-    for name in ("integer", "imaginary", "zero", "irrational"):
-        if symbol.assumptions0.get(name):
-            raise _contradiction(argument, symbol, f"declared {name}")
-    if not symbol.is_commutative:
-        raise _contradiction(argument, symbol, "declared non-commutative")
+    # SymPy simplifies by what was declared: sin(pi*x) becomes 0 for an integer x.
+    declared = {
+        "an integer": symbol.is_integer,
+        "not real": symbol.is_extended_real is False,
+        "infinite": symbol.is_finite is False,
+        "non-commutative": not symbol.is_commutative,
+    }
+    for what, holds in declared.items():
+        if holds:
+            raise _contradiction(argument, symbol, f"declared {what}")
     return symbol
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef
+from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
+from pibls.domain.checks import coordinate
 from pibls.errors import ProblemError
+from pibls.problem.checks import is_scalar
 from pibls.problem.known import as_expression
 
 
@@ -133,6 +137,7 @@ class Periodic:
 
     def __post_init__(self) -> None:
         _unknown(self.u, "Periodic")
+        coordinate(self.x, "Periodic(x)")
 
     @property
     def on(self) -> Any:
@@ -201,11 +206,25 @@ class Condition:
 
 def residual_of(equation: Any, argument: str) -> Any:
     """lhs - rhs of an equation, or the expression that is meant to be zero."""
-    if isinstance(equation, sp.Equality):
-        return equation.lhs - equation.rhs
-    if isinstance(equation, sp.Expr):
-        return equation
-    if equation in (sp.true, sp.false) or isinstance(equation, bool):
+    sides: tuple[Any, ...] = equation.args if isinstance(equation, sp.Equality) else (equation,)
+    if all(is_scalar(side) for side in sides):
+        residual = sides[0] - sides[1] if len(sides) == 2 else sides[0]
+        if residual.has(sp.nan):
+            raise ProblemError(
+                argument,
+                expected="finite values",
+                got=f"{equation}, with NaN",
+                remedy="Look for 0/0 or an infinite number in it.",
+            )
+        return residual
+    if isinstance(sides[0], (sp.Basic, sp.MatrixBase)) and not isinstance(sides[0], Boolean):
+        raise ProblemError(
+            argument,
+            expected="one scalar equation",
+            got=repr(equation),
+            remedy="Write one equation for each component.",
+        )
+    if isinstance(equation, (bool, np.bool_, BooleanTrue, BooleanFalse)):
         raise ProblemError(
             argument,
             expected="a SymPy Eq or an expression that is meant to be zero",

@@ -16,6 +16,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex, PointFunction
 from pibls.errors import ProblemError
+from pibls.problem.checks import check_partials, check_terms
 from pibls.problem.conditions import dn
 from pibls.problem.known import implementation, is_known
 
@@ -97,11 +98,19 @@ class Language:
         variables = Variables.of_dimension(d)
         expression = self._expand_normals(residual, variables)
         expression = expression.doit(integrals=False, deep=True)
+        check_terms(expression, name)
+        self._check_data(expression, name)
         expression, jets = self._replace_jets(expression, name)
-        expression, data = self._replace_data(expression, name)
+        expression, data = self._replace_data(expression)
         expression = expression.xreplace(dict(zip(self.coordinates, variables.coordinates, strict=True)))
         self._check_symbols(expression, jets, data, variables, name)
-        return _split(name, variables, expression, jets, data)
+        form = _split(name, variables, expression, jets, data)
+        check_partials(form.rest, {s: self._written(jet) for jet, s in form.nonlinear}, name)
+        return form
+
+    def _written(self, jet: Jet) -> Any:
+        """∂^α u as the person wrote it."""
+        return self.unknowns[jet.unknown].diff(*zip(self.coordinates, jet.alpha, strict=True))
 
     def _expand_normals(self, residual: Any, variables: Variables) -> Any:
         space = [(c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time]
@@ -159,21 +168,24 @@ class Language:
             remedy="Use an unknown that an equation determines, or add the missing equation.",
         )
 
-    def _replace_data(self, expression: Any, name: str) -> tuple[Any, tuple[Datum, ...]]:
-        table: dict[Any, Any] = {}
-        data: list[Datum] = []
+    def _check_data(self, expression: Any, name: str) -> None:
         for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
-            places = [self.coordinates.index(a) if a in self.coordinates else -1 for a in term.args]
-            if -1 in places:
+            if not set(term.args) <= set(self.coordinates):
                 raise ProblemError(
                     name,
                     expected=f"Python functions of the coordinates {self.coordinates}",
                     got=term,
                     remedy="Call known(function, …) with coordinates only.",
                 )
+
+    def _replace_data(self, expression: Any) -> tuple[Any, tuple[Datum, ...]]:
+        table: dict[Any, Any] = {}
+        data: list[Datum] = []
+        for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
+            places = tuple(self.coordinates.index(a) for a in term.args)
             symbol = sp.Symbol(f"pibls_v{len(data)}", real=True)
             table[term] = symbol
-            data.append(Datum(symbol, implementation(term), tuple(places), str(term.func)))
+            data.append(Datum(symbol, implementation(term), places, str(term.func)))
         return expression.xreplace(table), tuple(data)
 
     def _check_symbols(
@@ -193,7 +205,7 @@ class Language:
                 got="an expression with the imaginary unit",
                 remedy="Write one real equation for the real part and one for the imaginary part.",
             )
-        for kind in (sp.Integral, sp.Subs, sp.Derivative, sp.Sum):
+        for kind in (sp.Subs, sp.Derivative):
             if e.has(kind):
                 raise ProblemError(
                     name,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import sympy as sp
-from sympy.core.function import AppliedUndef
+from sympy.core.function import AppliedUndef, FunctionClass
 from sympy.utilities.lambdify import implemented_function
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.problem.checks import is_scalar
 
 
 def known(function: PointFunction, *coordinates: Any) -> Any:
@@ -26,19 +27,19 @@ def known(function: PointFunction, *coordinates: Any) -> Any:
     >>> known(conductivity, x) * u.diff(x)
     conductivity(x)*Derivative(u(x), x)
     """
-    if not callable(function) or isinstance(function, sp.Basic):
+    if not callable(function) or isinstance(function, (sp.Basic, FunctionClass)):
         raise ProblemError(
             "known(function)",
             expected="a Python callable of the coordinate arrays",
             got=repr(function),
             remedy="Use a SymPy expression directly where one exists.",
         )
-    if not coordinates:
+    if not coordinates or not all(isinstance(c, sp.Basic) for c in coordinates):
         raise ProblemError(
             "known(coordinates)",
             expected="the coordinates that the function depends on",
-            got="none",
-            remedy="Write known(function, x, y).",
+            got=", ".join(map(repr, coordinates)) or "none",
+            remedy="Write known(function, x, y) with SymPy symbols.",
         )
     name = getattr(function, "__name__", type(function).__name__)
     return implemented_function(name if name.isidentifier() else "known", function)(*coordinates)
@@ -57,6 +58,13 @@ def implementation(application: Any) -> PointFunction:
 
 def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> Any:
     """A number, expression or callable as one SymPy expression."""
+    if isinstance(value, (FunctionClass, sp.Lambda)):
+        raise ProblemError(
+            argument,
+            expected="a number, a SymPy expression or a callable of the coordinate arrays",
+            got=f"the function {value} itself",
+            remedy=f"Apply it to the coordinates {coordinates}.",
+        )
     if callable(value) and not isinstance(value, sp.Basic):
         return known(value, *coordinates)
     if isinstance(value, (str, bytes, bool)) or value is None:
@@ -70,7 +78,7 @@ def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> An
         expression = sp.sympify(value)
     except (sp.SympifyError, TypeError, ValueError, AttributeError):
         expression = None
-    if not isinstance(expression, sp.Expr):
+    if not is_scalar(expression):
         raise ProblemError(
             argument,
             expected="one number, SymPy expression or callable of the coordinate arrays",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain, time_of
+from pibls.domain import Domain, check_domain, time_of
 from pibls.errors import ProblemError
 from pibls.problem.conditions import (
     Condition,
@@ -22,7 +22,7 @@ from pibls.problem.conditions import (
 )
 from pibls.problem.form import Form, Jet, Language, Variables
 from pibls.problem.known import is_known
-from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, region_of
+from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, probe, region_of
 
 _KINDS = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
 
@@ -71,7 +71,7 @@ class Problem:
     statements: tuple[Statement, ...]
 
     def __init__(self, domain: Domain, equations: Sequence[Any], conditions: Sequence[Any]) -> None:
-        _check_domain(domain)
+        check_domain(domain, "domain")
         equations = _as_tuple(equations, "equations")
         conditions = _as_tuple(conditions, "conditions")
         residuals = tuple(residual_of(e, "equations") for e in equations)
@@ -82,14 +82,7 @@ class Problem:
             language.form(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
             for i, r in enumerate(residuals)
         )
-        for form in interior:
-            if form.needs_normal:
-                raise ProblemError(
-                    form.name,
-                    expected="derivatives by the coordinates",
-                    got="dn(…), the normal derivative",
-                    remedy="dn stands in boundary conditions only.",
-                )
+        _check_interior(interior, unknowns)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "equations", equations)
         object.__setattr__(self, "conditions", conditions)
@@ -116,16 +109,6 @@ class Problem:
         kind = "linear" if self.is_linear else "nonlinear"
         names = ", ".join(str(u) for u in self.unknowns)
         return f"<Problem: {kind}, {names}, on {self.domain!r}, {len(self.conditions)} condition(s)>"
-
-
-def _check_domain(domain: Any) -> None:
-    if not isinstance(domain, Domain):
-        raise ProblemError(
-            "domain",
-            expected="a shape such as Interval(x, 0, 1) or Box({x: (0, 1), y: (0, 1)})",
-            got=repr(domain),
-            remedy="A shape of your own needs coordinates, bounds, interior, boundary and contains.",
-        )
 
 
 def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
@@ -204,6 +187,40 @@ def _check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
             )
 
 
+def _check_interior(forms: tuple[Form, ...], unknowns: tuple[Any, ...]) -> None:
+    for i, form in enumerate(forms):
+        if form.needs_normal:
+            raise ProblemError(
+                form.name,
+                expected="derivatives by the coordinates",
+                got="dn(…), the normal derivative",
+                remedy="dn stands in boundary conditions only.",
+            )
+        if not form.jets:
+            raise ProblemError(
+                form.name,
+                expected="an equation that says something about an unknown",
+                got=f"{form.rest} = 0: the unknowns cancel",
+                remedy="Check the signs, or leave this equation out.",
+            )
+        twin = next((f for f in forms[:i] if replace(f, name=form.name) == form), None)
+        if twin is not None:
+            raise ProblemError(
+                form.name,
+                expected="an equation of its own",
+                got=f"the same as {twin.name}",
+                remedy="Equations that repeat each other determine no further unknown.",
+            )
+    for index, u in enumerate(unknowns):
+        if not any(jet.unknown == index for form in forms for jet in form.jets):
+            raise ProblemError(
+                "equations",
+                expected=f"an equation that determines {u}",
+                got="none: it cancels wherever it stands",
+                remedy=f"Add an equation for {u}, or leave it out.",
+            )
+
+
 def _state_conditions(
     conditions: tuple[Any, ...], domain: Domain, language: Language, interior: tuple[Form, ...]
 ) -> list[Statement]:
@@ -230,7 +247,8 @@ def _state_conditions(
             taken = tuple(
                 r
                 for j, r in enumerate(regions)
-                if j != i and subjects[i] & subjects[j] and isinstance(r, Part | Pair) and r != Part()
+                if subjects[i] & subjects[j]
+                and (isinstance(r, Pair) or (isinstance(r, Part) and conditions[j].on is not None))
             )
             region = _remaining(Part(taken=taken), domain, label)
         for form in forms[i]:
@@ -250,9 +268,7 @@ def _no_normal(region: Region) -> bool:
 
 
 def _remaining(part: Part, domain: Domain, label: str) -> Part:
-    import numpy as np
-
-    if part.taken and not part.mask(domain.boundary(4096, np.random.default_rng(0))).any():
+    if part.taken and not part.mask(probe(domain)).any():
         raise ProblemError(
             f"{label}: on",
             expected="a part of the boundary that no other condition on the same unknown names",

@@ -8,7 +8,7 @@ Five kinds, one class each: a part of the boundary (`Part`), the two faces of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,10 +18,12 @@ from sympy.logic.boolalg import Boolean
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, box_of, faces_of, lengths_of, space_of, time_of
 from pibls.domain.checks import real_number
-from pibls.domain.face import Extruded, FlatFace
+from pibls.domain.face import Cloud, Extruded, FlatFace
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Initial, Periodic
-from pibls.problem.relation import Relation, pinned
+from pibls.problem.relation import Relation, check_relation, pinned
+
+_PROBES = 4096
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Part:
     """The boundary points that the relation and the owner admit and no ``taken`` part claims."""
 
     relation: Relation | None = None
-    owners: tuple[object, ...] | None = None
+    owners: tuple[object, ...] | None = field(default=None, hash=False)  # a user's shape may have no hash
     taken: tuple[Part | Pair, ...] = ()
 
     def mask(self, boundary: Boundary) -> Mask:
@@ -42,7 +44,7 @@ class Part:
         if self.relation is not None:
             keep &= self.relation(boundary.points)
         if self.owners is not None:
-            owned = [any(o is s or o == s for s in self.owners) for o in boundary.owners]
+            owned = [any(_same(o, s) for s in self.owners) for o in boundary.owners]
             keep &= np.asarray(owned, dtype=np.bool_).reshape(-1)
         for other in self.taken:
             keep &= ~other.mask(boundary)
@@ -93,9 +95,9 @@ def region_of(condition: Any, domain: Domain) -> Region:
         return Part()
     if isinstance(on, Mapping):
         return _spot(on, domain, condition.label)
-    if isinstance(on, (Boolean, bool)):
-        return _related(sp.sympify(on), domain, condition.label)
-    if isinstance(on, Domain):
+    if isinstance(on, (Boolean, bool, np.bool_)):
+        return _related(on if isinstance(on, Boolean) else sp.sympify(bool(on)), domain, condition.label)
+    if isinstance(on, Domain) and not isinstance(on, type):
         return _owned(on, domain, condition.label)
     raise ProblemError(
         f"{condition.label}: on",
@@ -142,12 +144,11 @@ def _pair(condition: Periodic, domain: Domain) -> Region:
 
 
 def _owned(shape: Domain, domain: Domain, label: str) -> Region:
-    if shape is domain or shape == domain or shape == space_of(domain):
-        return Part(relation=None, owners=None, taken=())
+    if _same(shape, domain) or _same(shape, space_of(domain)):
+        return Part()
     leaves = tuple(getattr(shape, "leaves", (shape,)))
     part = Part(owners=leaves)
-    probe = _probe(domain)
-    if not part.mask(probe).any():
+    if not part.mask(probe(domain)).any():
         raise ProblemError(
             f"{label}: on",
             expected="a shape that contributes to the boundary of the domain",
@@ -157,38 +158,75 @@ def _owned(shape: Domain, domain: Domain, label: str) -> Region:
     return part
 
 
+def _same(a: object, b: object) -> bool:
+    if a is b:
+        return True
+    try:
+        return bool(a == b)
+    except ValueError:  # shapes that hold arrays have no single answer; then only the same one is equal
+        return False
+
+
 def _related(relation: Any, domain: Domain, label: str) -> Region:
-    box = box_of(domain)
-    rule = Relation(relation, tuple(domain.coordinates), tuple((float(a), float(b)) for a, b in box))
-    fixed = pinned(relation, tuple(domain.coordinates))
-    for axis, level in fixed:
+    coordinates, box = tuple(domain.coordinates), box_of(domain)
+    check_relation(relation, coordinates, f"{label}: on")
+    fixed = dict(pinned(relation, coordinates))
+    for axis, level in fixed.items():
         slack = 1e-9 * (box[axis, 1] - box[axis, 0])
-        x = domain.coordinates[axis]
         if not box[axis, 0] - slack <= level <= box[axis, 1] + slack:
+            x = coordinates[axis]
             raise ProblemError(
                 f"{label}: on",
                 expected=f"a place in the domain, {box[axis, 0]:g} <= {x} <= {box[axis, 1]:g}",
                 got=relation,
                 remedy=f"Move the condition to a value of {x} inside the domain.",
             )
-        if x == time_of(domain):
+    rule = Relation(relation, coordinates, _ends(domain))
+    if isinstance(relation, sp.Or):
+        _check_alternatives(relation, domain, label)
+    in_time = [axis for axis in fixed if coordinates[axis] == time_of(domain)]
+    if not in_time and Part(rule).mask(probe(domain)).any():
+        return Part(rule)
+    equalities = relation.args if isinstance(relation, sp.And) else (relation,)
+    place = {coordinates[axis]: level for axis, level in fixed.items()}
+    if len(fixed) == len(equalities) and place.keys() >= {*space_of(domain).coordinates}:
+        return _spot(place, domain, label)
+    if len(fixed) > 1:
+        raise ProblemError(
+            f"{label}: on",
+            expected="a part of the boundary, a slice x = level, or a point",
+            got=relation,
+            remedy="Edges are covered by the sides that meet there: name the sides.",
+        )
+    for axis, level in fixed.items():
+        X = np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (8 * _PROBES, len(box)))
+        X[:, axis] = level
+        if np.any(rule(X) & within(domain, X)):
             return Slice(axis, level, rule)
-    part = Part(relation=rule)
-    if part.mask(_probe(domain)).any():
-        return part
-    if fixed:
-        return Slice(*fixed[0], relation=rule)
     raise ProblemError(
         f"{label}: on",
         expected="a relation that holds on some part of the boundary",
         got=f"{relation}, which holds at no boundary point of {domain!r}",
-        remedy="Check signs and bounds; a symbol declared positive makes Eq(x, 0) false.",
+        remedy="Check signs and bounds; write sympy.Eq(x, 0), since x == 0 is False in Python; "
+        "a symbol declared positive makes Eq(x, 0) false, and there on={x: 0} names the end.",
     )
 
 
-def _probe(domain: Domain) -> Boundary:
+def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
+    """Or joins parts of the boundary; a slice or a point would be lost among them."""
+    for part in relation.args:
+        if pinned(part, tuple(domain.coordinates)) and not isinstance(_related(part, domain, label), Part):
+            raise ProblemError(
+                f"{label}: on",
+                expected="parts of the boundary joined by sympy.Or",
+                got=f"{part}, which is not on the boundary",
+                remedy="Write one condition for each of the places.",
+            )
+
+
+def probe(domain: Domain) -> Boundary:
     """Many boundary points, none of them at a corner, always the same."""
-    return domain.boundary(4096, np.random.default_rng(0))
+    return Cloud(domain).at(np.empty((_PROBES, 0)), np.random.default_rng(0))
 
 
 def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
@@ -214,7 +252,17 @@ def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
             got=dict(on),
             remedy="Move the point into the domain or onto its boundary.",
         )
+    if len(space_of(domain).coordinates) == 1 and point[1:] in ((), (None,)):
+        # The end of an interval is a whole side of it, which others then do not get by on=None.
+        x = domain.coordinates[0]
+        side = Part(Relation(sp.Eq(x, point[0], evaluate=False), tuple(domain.coordinates), _ends(domain)))
+        if side.mask(probe(domain)).any():
+            return side
     return Spot(point, _normal_at(domain, X))
+
+
+def _ends(domain: Domain) -> tuple[tuple[float, float], ...]:
+    return tuple((float(a), float(b)) for a, b in box_of(domain))
 
 
 def _normal_at(domain: Domain, X: Array) -> tuple[float, ...] | None:

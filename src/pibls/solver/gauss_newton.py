@@ -1,8 +1,9 @@
-r"""J w⁺ = J w - r: Gauss-Newton for the whole new vector.
+r"""L w + Σⱼ ρⱼ(v) (Φⱼ w - vⱼ) + ρ(v) = 0, v ← Φ w: Gauss-Newton for the whole new vector.
 
 Solving for the update instead (J δ = -r) stalls: J is rank deficient, and components of its null
-space pile up in w. The minimum-norm w⁺ has none. Row norms are fixed at the first step, so that
-every step minimises the same function.
+space pile up in w. The minimum-norm w⁺ has none. The equation is linearised about the *function* v,
+not about the weights: no digits are lost when weights are large, and v may come from a solution in
+another basis. Row norms are fixed at the first step, so that every step minimises the same function.
 
 Far from the solution the right-hand side is not the image of a smooth function, and fitting it to
 rounding error makes the weights enormous. Pivots are therefore cut off in proportion to the residual
@@ -17,7 +18,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.solver.pivoted_qr import PivotedQR, norms
-from pibls.solver.protocol import Equations, Outcome, cost_of
+from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
 from pibls.status import Status
 
 _HALVINGS = 12
@@ -54,32 +55,37 @@ class GaussNewton:
     linear: PivotedQR = field(default_factory=PivotedQR)
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
-        best = self._descend(system, np.zeros(system.shape[1]))
+        best = self.descend(system, starting_values(system))
         for _ in range(self.rounds):
             if best.status is not Status.STALLED:
                 break
             size = float(np.sqrt(np.mean(best.w**2))) or 1.0
             noise = rng.uniform(-self.delta, self.delta, len(best.w))
-            again = self._descend(system, best.w + size * noise)
+            again = self.descend(system, system.values(best.w + size * noise))
             if again.cost < best.cost:
                 best = again
         return best
 
-    def _descend(self, system: Equations, w: Array) -> Outcome:
-        J, r = system.jacobian(w), system.residual(w)
+    def descend(self, system: Equations, v: Array, relative: float = 1.0) -> Outcome:
+        """From the function with the values v, whose residual relative to zero's is ``relative``."""
+        floor, linear = self.linear.cond, system.is_linear
+        w, r, loss = np.zeros(system.shape[1]), system.residual(np.zeros(system.shape[1])), np.inf
+        J, b = system.linearise(v)
         rows = norms(J, 1)
-        initial = loss = float(np.linalg.norm(r / rows)) or 1.0
-        values = system.values(w)
-        floor = self.linear.cond
-        status, slow, stuck, steps, tight = Status.STEP_LIMIT, 0, 0, 0, system.is_linear
-        factors, cut = None, np.inf
+        initial = (_norm(r, rows) if np.isfinite(r).all() else _norm(b, rows)) or 1.0
+        factors = None
+        cut, tight = np.inf, linear
+        status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         while steps < self.max_steps:
-            needed = floor if tight else max(floor, self.truncation * loss / initial)
+            needed = floor if tight else max(floor, self.truncation * min(relative, 1.0))
             if factors is None or needed < cut:
-                J, cut = system.jacobian(w), needed
+                if steps:
+                    J, b = system.linearise(v)
+                cut, steps = needed, steps + 1
                 factors = self.linear.factor_scaled(J, rows, cut)
-                steps += 1
-            moved, r_new, loss_new = _backtrack(system, w, factors.apply(J @ w - r), rows, loss)
+            else:
+                b = J @ w - r  # the factored Jacobian serves again
+            moved, r_new, loss_new = _backtrack(system, w, factors.apply(b), rows, loss)
             if not loss_new < loss:
                 if cut <= floor or stuck:
                     status = Status.SOLVED
@@ -90,18 +96,23 @@ class GaussNewton:
             stuck = stuck + 1 if loss_new > _STUCK * loss else 0
             if loss_new > _CONTRACTION * loss:
                 factors = None  # J has changed too much to serve again
-            values_new = system.values(moved)
-            change = float(np.abs(values_new - values).max(initial=0.0))
-            size = float(np.abs(values_new).max(initial=0.0))
-            w, r, loss, values = moved, r_new, loss_new, values_new
+            v_new = system.values(moved)
+            change = float(np.abs(v_new - v).max(initial=0.0))
+            size = float(np.abs(v_new).max(initial=0.0))
+            w, r, loss, v = moved, r_new, loss_new, v_new
+            relative = loss / initial
             settled = cut <= floor and change <= self.tolerance * size
-            if system.is_linear or settled or slow >= 2 or stuck >= 6:
+            if linear or settled or slow >= 2 or stuck >= 6:
                 status = Status.SOLVED
                 break
-        if status is Status.SOLVED and not system.is_linear and loss > _SOLVED * initial:
+        if status is Status.SOLVED and not linear and relative > _SOLVED:
             status = Status.STALLED
         rank = None if factors is None else factors.rank
         return Outcome(w, cost_of(r), steps, status, rank)
+
+
+def _norm(r: Array, rows: Array) -> float:
+    return float(np.linalg.norm(r / rows))
 
 
 def _backtrack(
@@ -109,10 +120,10 @@ def _backtrack(
 ) -> tuple[Array, Array, float]:
     """The longest of the steps 1, ½, ¼, … towards ``target`` that lowers the residual."""
     step = 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_HALVINGS if np.isfinite(loss) else 1):
         moved = target if step == 1.0 else w + step * (target - w)
         r = system.residual(moved)
-        new = float(np.linalg.norm(r / rows)) if np.isfinite(r).all() else np.inf
+        new = _norm(r, rows) if np.isfinite(r).all() else np.inf
         if new < loss:
             return moved, r, new
         step *= 0.5

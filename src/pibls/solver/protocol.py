@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.errors import ProblemError
 from pibls.status import Status
 
 
@@ -29,7 +30,13 @@ class Equations(Protocol):
         """J(w)."""
 
     def values(self, w: Array) -> Array:
-        """The solution and its derivatives where they enter nonlinearly."""
+        """v: the solution and its derivatives where they enter nonlinearly."""
+
+    def level(self, u: float) -> Array:
+        """v of the constant function u."""
+
+    def linearise(self, v: Array) -> tuple[Array, Array]:
+        """J and b of the system linearised about v: its solution is the next w."""
 
 
 class Factorization(Protocol):
@@ -74,7 +81,23 @@ def cost_of(r: Array) -> float:
     return value if np.isfinite(value) else np.inf
 
 
+_LEVELS = (0.0, 1.0, -1.0, 0.1)
+
+
+def starting_values(system: Equations) -> Array:
+    """v of a constant about which the system can be linearised: zero, unless it is singular there."""
+    for u in _LEVELS:
+        v = system.level(u)
+        if all(np.isfinite(part).all() for part in system.linearise(v)):
+            return v
+    raise ProblemError(
+        "problem",
+        expected="equations that are finite for some constant value of the unknowns",
+        got=f"infinite or undefined terms at each of {_LEVELS}",
+        remedy="Rewrite the equation without the singularity, for example multiply it out.",
+    )
+
+
 def linear_start(system: Equations) -> tuple[Array, Array]:
-    """J(0) and -r(0): the system with its nonlinear terms linearised about zero."""
-    zero = np.zeros(system.shape[1])
-    return system.jacobian(zero), -system.residual(zero)
+    """J and b of the system with its nonlinear terms linearised about a constant."""
+    return system.linearise(starting_values(system))

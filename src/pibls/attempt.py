@@ -1,0 +1,127 @@
+"""One basis, one set of points, one solve: what the automatic choice is made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis import Basis, BasisSpec
+from pibls.domain import Domain, box_of, time_of
+from pibls.estimate import Norms, judge
+from pibls.lowering import LoweredProblem
+from pibls.points import Points, PointSet, place
+from pibls.problem import Region
+from pibls.solver import GaussNewton, Method, Outcome
+from pibls.system import System, assemble, jet_values
+
+_HELD_OUT = {1: 160, 2: 400, 3: 700}
+_TRUST_START = 0.3  # relative residual below which the last solution is a better start than zero
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all attempts at a problem share: the compiled problem, held-out points, random streams."""
+
+    lowered: LoweredProblem
+    domain: Domain
+    held_out: Mapping[Region, PointSet]
+    check: Array
+    """Where two solutions are compared: every held-out point, inside and on the boundary."""
+    seed: int
+
+    @classmethod
+    def of(cls, lowered: LoweredProblem, domain: Domain, seed: int) -> Bench:
+        n = _HELD_OUT.get(lowered.dimension, 1000)
+        faces = max(n // 2, 2) if lowered.dimension > 1 else 2
+        points = Points(n, faces, faces // 2, rule="halton")
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+        held_out = place(lowered, domain, points, rng)
+        check = np.concatenate([site for found in held_out.values() for site in found.sites])
+        return cls(lowered, domain, held_out, check, seed)
+
+    def stream(self, *key: int) -> np.random.Generator:
+        """An independent stream of random numbers for this seed and purpose."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A solved system, judged on held-out points."""
+
+    spec: BasisSpec
+    points: Points
+    basis: Basis
+    outcome: Outcome
+    residuals: dict[str, Norms]
+    values: Array
+    """The unknowns at the check points, (unknowns, n)."""
+    seconds: float
+
+    @property
+    def relative(self) -> float:
+        """The worst held-out residual, relative to the terms it is made of."""
+        return max(n.relative for n in self.residuals.values())
+
+    @property
+    def size(self) -> float:
+        """max|u| over all unknowns."""
+        return float(np.abs(self.values).max(initial=0.0))
+
+
+def attempt(
+    bench: Bench,
+    spec: BasisSpec,
+    points: Points | None,
+    method: Method | None,
+    key: int,
+    start: Attempt | None = None,
+) -> Attempt:
+    """Draw the basis, assemble, solve and judge. ``key`` names the random stream."""
+    began = time.perf_counter()
+    lowered = bench.lowered
+    points = points if points is not None else default_points(spec.size, bench.domain)
+    basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
+    where = place(lowered, bench.domain, points, bench.stream(2, key))
+    system = assemble(lowered, where, basis)
+    outcome = _solve(system, bench, method, start, key)
+    residuals = judge(lowered, bench.held_out, basis, outcome.w)
+    return Attempt(
+        spec, points, basis, outcome, residuals, unknowns_at(bench, basis, outcome.w),
+        time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def _solve(system: System, bench: Bench, method: Method | None, start: Attempt | None, key: int) -> Outcome:
+    rng = bench.stream(3, key)
+    if method is not None:
+        return method.solve(system, rng)
+    if system.is_linear or start is None or not start.relative < _TRUST_START:
+        return GaussNewton(rounds=0).solve(system, rng)
+    values = [
+        jet_values(start.basis, b.points.sites, b.residual.nonlinear, start.outcome.w).ravel()
+        for b in system.blocks
+        if b.jets
+    ]
+    return GaussNewton().descend(system, np.concatenate(values), start.relative)
+
+
+def unknowns_at(bench: Bench, basis: Basis, w: Array) -> Array:
+    """Every unknown at the check points, (unknowns, n)."""
+    zero = (0,) * bench.lowered.dimension
+    phi = basis.jets(bench.check, [zero])[0]
+    return np.asarray((phi @ w.reshape(bench.lowered.unknowns, basis.size).T).T)
+
+
+def default_points(nodes: int, domain: Domain) -> Points:
+    """2 to 2.5 N points inside, and as densely spread ones on the boundary, clustered to the edges."""
+    d = len(box_of(domain))
+    if d == 1:
+        return Points(2 * nodes, 2, 1, rule="chebyshev")
+    face = int(1.5 * (2 * nodes) ** ((d - 1) / d))
+    space = d - 1 if time_of(domain) is not None else d
+    rule = "chebyshev" if d == 2 else "sobol"
+    return Points(5 * nodes // 2, 2 * space * face, face, rule="sobol", boundary_rule=rule)

@@ -1,0 +1,106 @@
+"""What every expression of a problem must be: real, finite, and something that NumPy can evaluate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sympy as sp
+from sympy.calculus.accumulationbounds import AccumBounds
+from sympy.core.expr import AtomicExpr
+from sympy.core.function import AppliedUndef
+
+from pibls.errors import ProblemError
+
+_OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Order, AccumBounds)
+_EVERYDAY = (
+    sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.atan2,
+    sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.Heaviside, sp.sign,
+)  # fmt: skip
+"""Functions that are known to print, so that an ordinary equation is not printed twice."""
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether this is one SymPy expression, not a matrix or a vector of them."""
+    many = getattr(value, "is_Matrix", False) or getattr(value, "is_Vector", False)
+    return isinstance(value, sp.Expr) and not many
+
+
+def check_terms(expression: Any, name: str) -> None:
+    """Raise a ProblemError at the first term that cannot be evaluated as a real number."""
+    for kind in _OPERATORS:
+        if expression.has(kind):
+            raise ProblemError(
+                name,
+                expected="algebraic and differential terms only",
+                got=sorted(expression.atoms(kind), key=str)[0],
+                remedy=f"Rewrite the equation without {kind.__name__}.",
+            )
+    for leaf in expression.atoms(AtomicExpr):
+        if not isinstance(leaf, (sp.Symbol, sp.Number, sp.NumberSymbol)) and leaf not in (sp.I, sp.zoo):
+            raise ProblemError(
+                name,
+                expected="numbers, coordinates and unknowns",
+                got=leaf,
+                remedy="Leave units out: give numbers in one system of units.",
+            )
+    for number in expression.atoms(sp.Number):
+        if not _is_finite(number):
+            raise ProblemError(
+                name,
+                expected="finite values",
+                got="a number beyond the range of floating point"
+                if number.is_finite
+                else f"an expression with {'NaN' if number is sp.nan else 'infinity'}",
+                remedy="Look for a division by zero in the equation or its data, or rescale it.",
+            )
+    for term in expression.atoms(sp.Pow, sp.Function):
+        if term.is_number and term.is_extended_real is False and not term.has(sp.I, sp.zoo):
+            raise ProblemError(
+                name,
+                expected="real values",
+                got=f"the complex number {term}",
+                remedy="Look for the root of a negative number; the real root is sympy.real_root(…).",
+            )
+    for term in expression.atoms(sp.Function):
+        if not isinstance(term, (AppliedUndef, *_EVERYDAY)) and not _can_print(term):
+            raise ProblemError(
+                name,
+                expected="functions that NumPy or SciPy can evaluate",
+                got=term,
+                remedy=f"Give {term.func} as a Python function, known(function, x).",
+            )
+
+
+def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
+    """Raise a ProblemError where ∂ρ/∂J holds a jump, which a Newton step cannot see."""
+    for term in rest.atoms(sp.Function):
+        for jet in term.free_symbols & set(written):
+            if sp.diff(term, jet).has(sp.DiracDelta):
+                raise ProblemError(
+                    name,
+                    expected="terms that can be differentiated by the unknowns",
+                    got=f"{term.xreplace(written)}, which jumps",
+                    remedy="Smooth it, for example with tanh(u/width).",
+                )
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(float(number))
+    except (OverflowError, TypeError):
+        return False
+
+
+def _can_print(term: Any) -> bool:
+    from scipy import special
+    from sympy.printing.numpy import SciPyPrinter
+
+    printer = SciPyPrinter({"allow_unknown_functions": False})
+    plain = term.func(*(sp.Dummy(real=True) if a.has(AppliedUndef) else a for a in term.args))
+    try:
+        printed = "Not supported" not in printer.doprint(plain)
+    except NotImplementedError:
+        printed = False
+    # SymPy leaves other names as they are; lambdify then finds them in SciPy, or nowhere.
+    return printed or hasattr(special, term.func.__name__)

@@ -1,0 +1,233 @@
+r"""N → 2N until κ|u - ũ| ≤ tol·max|u|: the automatic choice of everything.
+
+The width is doubled, the scale follows from the width (`scale`), and held-out points decide. Before a
+second, independent solution is paid for, its outcome is predicted: the last change of the solution,
+times the fall of the held-out residual that came with it. Where doubling gains little, other families
+of functions are tried at the same width (other scales per coordinate, ridge functions), and the one
+that the held-out points prefer goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from pibls.attempt import Attempt, Bench, attempt
+from pibls.basis import BasisSpec, Features, Waves
+from pibls.basis.waves import few_coordinates
+from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
+from pibls.points import Points
+from pibls.scale import scale_for
+from pibls.solver import Method
+from pibls.status import Status
+
+_FIRST = {1: 32, 2: 128, 3: 256}
+_FLAT = 0.5  # a doubling that does not halve the residual gains nothing …
+_SMALL = 1e-9  # … and below this relative residual that means rounding
+_SLOW = 0.15  # a doubling that gains less than this factor asks for another family
+_LARGE = 1e-3  # relative residual that is no solution
+_SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
+_LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
+_MOVES = 6
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions of one kind at any width: R(N, d) times a stretch per coordinate."""
+
+    kind: str
+    stretch: tuple[float, ...]
+
+    def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
+        d = len(self.stretch)
+        if self.kind != "waves":
+            mean = math.exp(sum(map(math.log, self.stretch)) / d)
+            return Features(nodes, shrink * mean * scale_for(self.kind, nodes, d), self.kind)
+        if d < 4:
+            radius = shrink * scale_for("waves", nodes, d)
+            return Waves(nodes, tuple(radius * s for s in self.stretch))
+        subsets = few_coordinates(d)
+        each = max(int(_LOW_SHARE * nodes / len(subsets)), 8)
+        dense = max(nodes - each * len(subsets), 2)
+        radius = shrink * scale_for("waves", max(dense, 32), d)
+        groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
+        return Waves(dense, tuple(radius * s for s in self.stretch), groups)
+
+    def neighbours(self) -> Iterator[Family]:
+        """Families that differ in one respect."""
+        d = len(self.stretch)
+        if self.kind == "waves" and d > 1:
+            for axis in range(d):
+                for factor in (2.0, 0.5):
+                    yield replace(self, stretch=_times(self.stretch, axis, factor))
+        for factor in (1.5, 1 / 1.5):
+            yield replace(self, stretch=tuple(factor * s for s in self.stretch))
+
+
+def _times(stretch: tuple[float, ...], axis: int, factor: float) -> tuple[float, ...]:
+    return tuple(s * factor if i == axis else s for i, s in enumerate(stretch))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each attempt."""
+
+    nodes: int
+    residual: float
+    """Held-out residual, relative."""
+    error: float | None
+    """Estimated maximum error relative to max|u|, once there is an estimate."""
+    seconds: float
+
+
+@dataclass
+class Search:
+    """The state of an automatic solve; `result` is the best so far at any moment."""
+
+    bench: Bench
+    tol: float
+    max_nodes: int
+    time_limit: float | None
+    points: Points | None
+    method: Method | None
+    callback: Callable[[Progress], object] | None
+    began: float
+    best: Attempt | None = None
+    error: ErrorEstimate = field(default=ErrorEstimate(math.inf, math.inf))
+    status: Status = Status.NODE_LIMIT
+    history: list[Progress] = field(default_factory=list)
+    _key: int = 0
+
+    def run(self) -> None:
+        """Grow until the tolerance is met or nothing more is to be gained."""
+        d = self.bench.lowered.dimension
+        family, last, slow = Family("waves", (1.0,) * d), None, 0
+        for nodes in self._widths(d):
+            if last is not None and self._out_of_time(last):
+                self.status = Status.TIME_LIMIT
+                break
+            now = self._try(family.spec(nodes), last)
+            if last is not None and self._is_slow(now, last):
+                family, now = self._other_family(family, now, nodes)
+                slow = slow + 1 if now.relative > _FLAT * last.relative else 0
+            self._accept(now, last)
+            if last is not None and self._finished(now, last, family, nodes):
+                break
+            if slow >= 3 and now.relative > _LARGE:
+                self.status = Status.NO_SOLUTION
+                break
+            last = now
+        else:
+            self._at_the_limit(last, family)
+
+    def _widths(self, d: int) -> Iterator[int]:
+        most = max(self.max_nodes // self.bench.lowered.unknowns, 2)
+        nodes = min(_FIRST.get(d, 512), most)
+        while nodes < most:
+            yield nodes
+            nodes *= 2
+        yield most
+
+    def _try(self, spec: BasisSpec, start: Attempt | None) -> Attempt:
+        self._key += 1
+        now = attempt(self.bench, spec, self.points, self.method, self._key, start)
+        self._report(now, None)
+        return now
+
+    def _report(self, now: Attempt, error: float | None) -> None:
+        seconds = time.perf_counter() - self.began
+        self.history.append(Progress(now.spec.size, now.relative, error, seconds))
+        if self.callback is not None:
+            self.callback(self.history[-1])
+
+    def _accept(self, now: Attempt, last: Attempt | None) -> None:
+        """Keep the better one; until a second solution is there, the last change is the estimate."""
+        if self.best is None or now.relative < self.best.relative:
+            self.best = now
+            if last is not None:
+                self.error = compare(now.values, last.values)
+
+    def _is_slow(self, now: Attempt, last: Attempt) -> bool:
+        return now.relative > max(_SLOW * last.relative, 1e-7)
+
+    def _finished(self, now: Attempt, last: Attempt, family: Family, nodes: int) -> bool:
+        """Whether an independent second solution confirms that this is the end."""
+        change = compare(now.values, last.values).max
+        predicted = change * min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
+        flat = now.relative < _SMALL and now.relative > _FLAT * last.relative
+        if predicted > self.tol * now.size and not flat:
+            return False
+        second = self._try(family.spec(nodes, OTHER_SCALE), now)
+        self._confirm(now, second)
+        if self.error.max <= self.tol * now.size:
+            self.status = Status.TOLERANCE
+            return True
+        if self._undetermined(now, second):
+            self.status = Status.UNDETERMINED
+            return True
+        if flat:
+            self.status = Status.FLOOR
+        return flat
+
+    def _confirm(self, now: Attempt, second: Attempt) -> None:
+        self.error = compare(now.values, second.values)
+        self.best = now if now.relative <= 2.0 * second.relative else second
+        self._report(self.best, self.error.max / now.size if now.size else 0.0)
+
+    def _undetermined(self, now: Attempt, second: Attempt) -> bool:
+        small = max(now.relative, second.relative) < _SMALL
+        return small and self.error.max > SAFETY * _SAME * now.size
+
+    def _at_the_limit(self, last: Attempt | None, family: Family) -> None:
+        if last is None or self.best is None:
+            return
+        if last.relative > _LARGE:
+            self.status = Status.NO_SOLUTION
+        if self._out_of_time(last):
+            return
+        second = self._try(family.spec(last.spec.size, OTHER_SCALE), last)
+        self._confirm(last, second)
+        if self.error.max <= self.tol * last.size:
+            self.status = Status.TOLERANCE
+        elif self._undetermined(last, second):
+            self.status = Status.UNDETERMINED
+
+    def _out_of_time(self, last: Attempt) -> bool:
+        if self.time_limit is None:
+            return False
+        # The next attempt has twice the columns and rows: up to eight times the work.
+        return time.perf_counter() - self.began + 8.0 * last.seconds > self.time_limit
+
+    def _other_family(self, family: Family, now: Attempt, nodes: int) -> tuple[Family, Attempt]:
+        """The family that the held-out points prefer at this width."""
+        ridges = [Family(kind, (1.0,) * len(family.stretch)) for kind in ("tanh", "gaussian")]
+        candidates = [*family.neighbours(), *(r for r in ridges if r.kind != family.kind)]
+        for _ in range(_MOVES):
+            found = []
+            for other in candidates:
+                if self._out_of_time_now():
+                    break
+                found.append((other, self._try(other.spec(nodes), now)))
+            if not found:
+                break
+            chosen, result = min(found, key=lambda pair: pair[1].relative)
+            if not result.relative < 0.7 * now.relative:
+                break
+            # Go on in the direction that helped, while it helps.
+            candidates = [_further(family, chosen)]
+            family, now = chosen, result
+        return family, now
+
+    def _out_of_time_now(self) -> bool:
+        return self.time_limit is not None and time.perf_counter() - self.began > 0.5 * self.time_limit
+
+
+def _further(before: Family, after: Family) -> Family:
+    """One more step in the same direction."""
+    if before.kind != after.kind:
+        return replace(after, stretch=tuple(1.5 * s for s in after.stretch))
+    return replace(
+        after, stretch=tuple(a * a / b for a, b in zip(after.stretch, before.stretch, strict=True))
+    )
