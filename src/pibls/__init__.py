@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pibls.estimate import ErrorEstimate
     from pibls.points import Points
     from pibls.solution import Solution
-    from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, TrustRegion
+    from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, RidgeQR, TrustRegion
     from pibls.status import Status
     from pibls.tune import Progress
 
@@ -35,6 +35,7 @@ _LATER = {
     "LeastSquares": "solver",
     "NLSQPerturb": "solver",
     "PivotedQR": "solver",
+    "RidgeQR": "solver",
     "TrustRegion": "solver",
     "Status": "status",
     "Progress": "tune",
@@ -77,6 +78,7 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Progress",
+    "RidgeQR",
     "Robin",
     "Shape",
     "Solution",

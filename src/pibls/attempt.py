@@ -15,7 +15,7 @@ from pibls.estimate import Norms, judge
 from pibls.lowering import LoweredProblem
 from pibls.points import Points, PointSet, place
 from pibls.problem import Region
-from pibls.solver import GaussNewton, Method, Outcome
+from pibls.solver import GaussNewton, Method, Outcome, RidgeQR
 from pibls.system import System, assemble, jet_values
 
 _HELD_OUT = {1: 160, 2: 400, 3: 700}
@@ -100,13 +100,13 @@ def _solve(system: System, bench: Bench, method: Method | None, start: Attempt |
     if method is not None:
         return method.solve(system, rng)
     if system.is_linear or start is None or not start.relative < _TRUST_START:
-        return GaussNewton(rounds=0).solve(system, rng)
+        return GaussNewton(rounds=0, linear=RidgeQR()).solve(system, rng)
     values = [
         jet_values(start.basis, b.points.sites, b.residual.nonlinear, start.outcome.w).ravel()
         for b in system.blocks
         if b.jets
     ]
-    return GaussNewton().descend(system, np.concatenate(values), start.relative)
+    return GaussNewton(linear=RidgeQR()).descend(system, np.concatenate(values), start.relative)
 
 
 def unknowns_at(bench: Bench, basis: Basis, w: Array) -> Array:

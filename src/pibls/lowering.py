@@ -88,9 +88,14 @@ class LoweredProblem:
 
 
 def lower(problem: Problem) -> LoweredProblem:
-    """Compile every statement of a problem."""
-    residuals = tuple(lower_form(s.form, s.region) for s in problem.statements)
-    return LoweredProblem(residuals, len(problem.unknowns), len(problem.coordinates))
+    """Compile every statement of a problem, once."""
+    if "lowered" not in problem.derived:
+        residuals = tuple(lower_form(s.form, s.region) for s in problem.statements)
+        problem.derived["lowered"] = LoweredProblem(
+            residuals, len(problem.unknowns), len(problem.coordinates)
+        )
+    found: LoweredProblem = problem.derived["lowered"]
+    return found
 
 
 def lower_form(form: Form, region: Region) -> Residual:

@@ -19,6 +19,7 @@ from pibls.problem import Inside, Pair, Part, Region, Slice, Spot
 from pibls.quasi import CLOSED_RULES, RULES, rule
 
 _PROBES = 1024
+_WHOLE = Part()
 _ROUNDS = 12
 
 
@@ -202,6 +203,9 @@ def _cover(
 
 
 def _share(face: Face, region: Part | Pair) -> float:
+    """The part of a face that belongs to a region."""
+    if region == _WHOLE:
+        return 1.0
     rng = np.random.default_rng(0)
     return float(np.mean(region.mask(face.at(rng.random((_PROBES, face.dimension)), rng))))
 

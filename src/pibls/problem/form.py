@@ -104,7 +104,11 @@ class Language:
         expression, data = self._replace_data(expression)
         expression = expression.xreplace(dict(zip(self.coordinates, variables.coordinates, strict=True)))
         self._check_symbols(expression, jets, data, variables, name)
-        form = _split(name, variables, expression, jets, data)
+        return _split(name, variables, expression, jets, data)
+
+    def equation(self, residual: Any, name: str) -> Form:
+        """The form of a residual that is to be solved, not only evaluated: it must have partials."""
+        form = self.form(residual, name)
         check_partials(form.rest, {s: self._written(jet) for jet, s in form.nonlinear}, name)
         return form
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
@@ -69,6 +69,8 @@ class Problem:
     conditions: tuple[Any, ...]
     unknowns: tuple[Any, ...]
     statements: tuple[Statement, ...]
+    derived: dict[str, Any] = field(repr=False, compare=False)
+    """What later stages work out once for this problem: its compiled form."""
 
     def __init__(self, domain: Domain, equations: Sequence[Any], conditions: Sequence[Any]) -> None:
         check_domain(domain, "domain")
@@ -79,7 +81,7 @@ class Problem:
         _check_counts(equations, conditions, unknowns)
         language = Language(tuple(domain.coordinates), time_of(domain), unknowns)
         interior = tuple(
-            language.form(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
+            language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
             for i, r in enumerate(residuals)
         )
         _check_interior(interior, unknowns)
@@ -90,6 +92,7 @@ class Problem:
         statements = [Statement(form, Inside()) for form in interior]
         statements += _state_conditions(conditions, domain, language, interior)
         object.__setattr__(self, "statements", tuple(statements))
+        object.__setattr__(self, "derived", {})
 
     @property
     def is_linear(self) -> bool:
@@ -229,7 +232,7 @@ def _state_conditions(
     forms = [
         _periodic_forms(c, language, interior, label)
         if isinstance(c, Periodic)
-        else [language.form(c.residual(language.coordinates), label)]
+        else [language.equation(c.residual(language.coordinates), label)]
         for c, label in zip(conditions, labels, strict=True)
     ]
     subjects = [{jet.unknown for f in fs for jet in f.jets} for fs in forms]

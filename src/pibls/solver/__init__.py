@@ -5,6 +5,7 @@ from pibls.solver.least_squares import LeastSquares
 from pibls.solver.nlsq_perturb import NLSQPerturb
 from pibls.solver.pivoted_qr import PivotedQR
 from pibls.solver.protocol import Equations, Factorization, LinearSolver, Method, Outcome
+from pibls.solver.ridge_qr import RidgeQR
 from pibls.solver.svd import SVD
 from pibls.solver.trust_region import TrustRegion
 
@@ -19,5 +20,6 @@ __all__ = [
     "NLSQPerturb",
     "Outcome",
     "PivotedQR",
+    "RidgeQR",
     "TrustRegion",
 ]

@@ -57,6 +57,17 @@ class LinearSolver(Protocol):
         """Factor A, which is left unchanged."""
 
 
+class ScaledSolver(Protocol):
+    """A linear solver whose row norms and truncation can be prescribed, as nonlinear methods need."""
+
+    @property
+    def cond(self) -> float:
+        """The smallest truncation, relative to the largest singular value."""
+
+    def factor_scaled(self, A: Array, scale: Array, cond: float) -> Factorization:
+        """Factor diag(1/scale)·A, truncated or regularised at ``cond``."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Where a method ended: the coefficients, ½‖r‖², the steps taken, the rank used."""

@@ -1,0 +1,83 @@
+r"""[D_r A D_c; τI] = QR: equilibrated QR with a tiny Tikhonov block, all matrix-matrix products.
+
+With τ a fraction of the rounding error of A, the block changes nothing that double precision can
+see, but keeps the triangle from being singular: no pivoting is needed, and the solution stays close
+to the minimum-norm one. As accurate as pivoting on well-scaled bases, and two to three times faster;
+pivoting stays ahead where many columns are redundant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.solver.pivoted_qr import Reflectors, norms
+
+_EPS = float(np.finfo(float).eps)
+_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class RidgeQR:
+    """Regularised least squares of the equilibrated system; τ = ``cond``·‖A‖₂."""
+
+    cond: float = 0.3 * _EPS
+
+    def factor(self, A: Array) -> RidgeQRFactorization:
+        return self.factor_scaled(A, norms(A, 1), self.cond)
+
+    def factor_scaled(self, A: Array, scale: Array, cond: float) -> RidgeQRFactorization:
+        """The same with given row norms and regularisation."""
+        from scipy.linalg import lapack
+
+        n, m = A.shape
+        B = np.divide(A, scale[:, None], order="F")
+        columns = norms(B, 0)
+        B /= columns
+        work = 64 * max(m, 2)
+        qr, tau, _, _ = lapack.dgeqrf(B, lwork=work, overwrite_a=True)
+        k = min(n, m)
+        R = np.zeros((m, m), order="F")
+        R[:k] = np.triu(qr[:k])
+        ridge = (cond * _norm2(R)) * np.eye(m, order="F")
+        R, V, T, _ = lapack.dtpqrt(m, min(_BLOCK, m), R, ridge, overwrite_a=True, overwrite_b=True)
+        return RidgeQRFactorization(scale, columns, (qr[:, :k], tau), R, (V, T))
+
+
+def _norm2(R: Array) -> float:
+    """‖R‖₂ by a few power iterations: one digit is enough."""
+    x = np.ones(R.shape[1])
+    for _ in range(6):
+        x = R.T @ (R @ x)
+        x /= np.linalg.norm(x) or 1.0
+    return float(np.linalg.norm(R @ x))
+
+
+@dataclass(frozen=True)
+class RidgeQRFactorization:
+    """The factors, and how to apply them."""
+
+    row_scale: Array
+    column_scale: Array
+    reflectors: Reflectors
+    triangle: Array
+    ridge: Reflectors
+
+    @property
+    def rank(self) -> int:
+        return len(self.column_scale)
+
+    def apply(self, b: Array) -> Array:
+        from scipy.linalg import lapack
+
+        m = len(self.column_scale)
+        qr, tau = self.reflectors
+        c = lapack.dormqr("L", "T", qr, tau, (b / self.row_scale)[:, None], lwork=64)[0]
+        top = np.zeros((m, 1), order="F")
+        top[: len(tau)] = c[: len(tau)]
+        V, T = self.ridge
+        top, _, _ = lapack.dtpmqrt(m, V, T, top, np.zeros((m, 1), order="F"), side="L", trans="T")
+        y, _ = lapack.dtrtrs(self.triangle, top)
+        return np.asarray(y[:, 0] / self.column_scale)

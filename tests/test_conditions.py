@@ -1,0 +1,611 @@
+"""Where conditions hold: what ``on`` means, how many points each place gets, and domains of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.arrays import Array, Mask
+from pibls.lowering import lower
+from pibls.points import PointSet, place
+
+x, y, z, t = sp.symbols("x y z t")
+u1 = sp.Function("u")(x)
+u = sp.Function("u")(x, y)
+v = sp.Function("v")(x, y)
+ut = sp.Function("u")(x, t)
+LINE = pibls.Interval(x, 0, 1)
+SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
+STRIP = LINE.during(t, 0, 2)
+LAPLACE = u.diff(x, 2) + u.diff(y, 2)
+HEAT = ut.diff(t) - ut.diff(x, 2)
+
+RULES = ["sobol", "halton", "uniform", "grid", "chebyshev", "lhs"]
+
+
+def points_of(
+    problem: pibls.Problem, points: pibls.Points | None = None, seed: int = 0
+) -> dict[str, PointSet]:
+    """The points of every statement, by its name."""
+    lowered = lower(problem)
+    points = points or pibls.Points(200, 80, 20)
+    found = place(lowered, problem.domain, points, np.random.default_rng(seed))
+    return {r.name: found[r.region] for r in lowered.residuals}
+
+
+def on_square(*conditions: Any) -> list[PointSet]:
+    """The points of each condition of Laplace's equation on the unit square, in their order."""
+    problem = pibls.Problem(SQUARE, [LAPLACE], list(conditions))
+    return list(points_of(problem).values())[1:]
+
+
+def sides_of(points: PointSet) -> set[tuple[float, ...]]:
+    """The sides on which points lie, by their outward normals."""
+    return {tuple(map(float, n)) for n in points.normals}
+
+
+LEFT, RIGHT, BOTTOM, TOP = (-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0)
+
+
+# --- relations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("on", "sides"),
+    [
+        (sp.Eq(x, 0), {LEFT}),
+        (sp.Eq(0, x), {LEFT}),
+        (sp.Eq(2 * x - 2, 0), {RIGHT}),
+        (sp.Eq(y, 1), {TOP}),
+        (sp.Or(sp.Eq(x, 0), sp.Eq(y, 1)), {LEFT, TOP}),
+        (sp.Eq(x * (1 - x), 0), {LEFT, RIGHT}),
+        (sp.Eq(sp.sin(sp.pi * x), 0), {LEFT, RIGHT}),
+        (sp.Eq(1 / x, 1), {RIGHT}),
+        (sp.Ne(x, 0), {RIGHT, BOTTOM, TOP}),
+        (sp.Not(sp.Or(sp.Eq(x, 0), sp.Eq(x, 1))), {BOTTOM, TOP}),
+        (x > 0.5, {RIGHT, BOTTOM, TOP}),
+        (1 / x > 2, {LEFT, BOTTOM, TOP}),
+        (x + y <= 1, {LEFT, BOTTOM}),
+        (sp.And(x > 0.25, y > 0.5), {RIGHT, TOP}),
+        (sp.true, {LEFT, RIGHT, BOTTOM, TOP}),
+        (SQUARE, {LEFT, RIGHT, BOTTOM, TOP}),
+        (None, {LEFT, RIGHT, BOTTOM, TOP}),
+    ],
+    ids=str,
+)
+def test_relation_names_sides(on: Any, sides: set[tuple[float, ...]]) -> None:
+    (found,) = on_square(pibls.Dirichlet(u, 0, on=on))
+    assert sides_of(found) == sides
+    if isinstance(on, sp.Basic) and on is not sp.true and not on.atoms(sp.Equality, sp.Unequality):
+        X = found.sites[0]
+        with np.errstate(divide="ignore"):
+            assert sp.lambdify((x, y), on, "numpy")(*X.T).all()
+
+
+def test_part_of_a_side() -> None:
+    """¾ of one of four equal sides gets about ¾ of a quarter of the points, all of them inside."""
+    part = sp.And(sp.Eq(x, 1), y > 0.25)
+    problem = pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, 0, on=part), pibls.Neumann(u, 0)])
+    inner, rest = list(points_of(problem, pibls.Points(100, 400)).values())[1:]
+    X, normals = inner.sites[0], rest.normals
+    assert np.all(X[:, 0] == 1.0)
+    assert np.all(X[:, 1] > 0.25)
+    assert 0.7 * 75 <= len(inner) <= 1.3 * 75
+    right = rest.sites[0][normals[:, 0] > 0.5]
+    assert len(right)
+    assert np.all(right[:, 1] <= 0.25)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_none_takes_what_nobody_names(rule: str) -> None:
+    problem = pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Neumann(u, 0)])
+    named, rest = list(points_of(problem, pibls.Points(100, 80, rule=rule)).values())[1:]
+    assert sides_of(named) == {LEFT}
+    assert sides_of(rest) == {RIGHT, BOTTOM, TOP}
+    assert np.all(rest.sites[0][:, 0] > 0.0)  # the corners belong to the side that was named
+
+
+def test_two_nones_share_the_boundary() -> None:
+    """Two conditions without ``on`` name nothing, so both hold everywhere (a clamped plate)."""
+    first, second = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 0))
+    assert len(sides_of(first)) == len(sides_of(second)) == 4
+
+
+def test_none_after_the_whole_domain_has_nothing_left() -> None:
+    with pytest.raises(pibls.ProblemError, match=r"Neumann\(u\): on: .* already name all of it"):
+        on_square(pibls.Dirichlet(u, 0, on=SQUARE), pibls.Neumann(u, 0))
+
+
+def test_other_unknowns_do_not_interfere() -> None:
+    problem = pibls.Problem(
+        SQUARE,
+        [LAPLACE - v, v.diff(x, 2) + v.diff(y, 2)],
+        [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(v, 0), pibls.Neumann(u, 0)],
+    )
+    found = points_of(problem)
+    assert sides_of(found["Dirichlet(v)"]) == {LEFT, RIGHT, BOTTOM, TOP}
+    assert sides_of(found["Neumann(u)"]) == {RIGHT, BOTTOM, TOP}
+
+
+def test_a_condition_on_two_unknowns_names_for_both() -> None:
+    problem = pibls.Problem(
+        SQUARE,
+        [LAPLACE - v, v.diff(x, 2) + v.diff(y, 2)],
+        [pibls.Condition(u - v, on=sp.Eq(y, 0)), pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0)],
+    )
+    found = points_of(problem)
+    assert sides_of(found["Dirichlet(u)"]) == sides_of(found["Dirichlet(v)"]) == {LEFT, RIGHT, TOP}
+
+
+@pytest.mark.parametrize("rule", ["grid", "chebyshev"])
+def test_corners_carry_the_normal_of_their_side(rule: str) -> None:
+    """Rules that reach the corners give each of them twice, once for each side that ends there."""
+    box = pibls.Box({x: (-1, 2), y: (3, 5)})
+    problem = pibls.Problem(box, [LAPLACE], [pibls.Neumann(u, 0), pibls.Dirichlet(u, 0, on={x: 0, y: 4})])
+    found = points_of(problem, pibls.Points(100, 40, rule=rule))["Neumann(u)"]
+    X, normals = found.sites[0], found.normals
+    assert np.array_equal(np.abs(normals).sum(axis=1), np.ones(len(X)))
+    levels = {LEFT: (0, -1.0), RIGHT: (0, 2.0), BOTTOM: (1, 3.0), TOP: (1, 5.0)}
+    for point, normal in zip(X, normals, strict=True):
+        axis, level = levels[tuple(map(float, normal))]
+        assert point[axis] == level
+    corners = np.isin(X[:, 0], (-1.0, 2.0)) & np.isin(X[:, 1], (3.0, 5.0))
+    assert corners.sum() == 8
+
+
+# --- points, slices, time -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_ends_of_an_interval_are_repeated(rule: str) -> None:
+    problem = pibls.Problem(LINE, [u1.diff(x, 2)], [pibls.Dirichlet(u1, 0)])
+    X = points_of(problem, pibls.Points(10, 30, rule=rule))["Dirichlet(u)"].sites[0]
+    assert sorted(X[:, 0]) == [0.0] * 15 + [1.0] * 15
+
+
+@pytest.mark.parametrize("on", [sp.Eq(x, 0), {x: 0}, x < 0.5], ids=str)
+def test_end_of_an_interval_by_relation_or_point(on: Any) -> None:
+    """However the left end is named, on=None is the other one."""
+    problem = pibls.Problem(LINE, [u1.diff(x, 2)], [pibls.Dirichlet(u1, 2, on=on), pibls.Neumann(u1, 3)])
+    named, rest = list(points_of(problem).values())[1:]
+    assert set(named.sites[0][:, 0]) == {0.0}
+    assert set(rest.sites[0][:, 0]) == {1.0}
+    assert pibls.solve(problem)(0.5) == pytest.approx(3.5, abs=1e-9)
+
+
+def test_point_of_a_positive_coordinate() -> None:
+    """Eq(x, 0) is false for a positive x, but {x: 0} is the left end all the same."""
+    p = sp.Symbol("x", positive=True)
+    w = sp.Function("u")(p)
+    problem = pibls.Problem(
+        pibls.Interval(p, 0, 1), [w.diff(p, 2)], [pibls.Dirichlet(w, 0, on={p: 0}), pibls.Dirichlet(w, 1)]
+    )
+    assert pibls.solve(problem)(0.25) == pytest.approx(0.25, abs=1e-9)
+
+
+@pytest.mark.parametrize("on", [{x: 0.5, y: 0.25}, sp.And(sp.Eq(x, 0.5), sp.Eq(y, 0.25))], ids=str)
+def test_point_inside(on: Any) -> None:
+    _, found = on_square(pibls.Neumann(u, 0), pibls.Dirichlet(u, 1, on=on))
+    assert found.sites[0].tolist() == [[0.5, 0.25]]
+
+
+@pytest.mark.parametrize("on", [{x: 0, y: 1}, sp.And(sp.Eq(x, 0), sp.Eq(y, 1))], ids=str)
+def test_point_at_a_corner(on: Any) -> None:
+    _, found = on_square(pibls.Neumann(u, 0), pibls.Dirichlet(u, 1, on=on))
+    assert found.sites[0].tolist() == [[0.0, 1.0]]
+
+
+def test_point_on_a_side_has_its_normal() -> None:
+    _, found = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 1, on={x: 0.5, y: 1}))
+    assert found.sites[0].tolist() == [[0.5, 1.0]]
+    assert sides_of(found) == {TOP}
+
+
+def test_point_names_no_side_in_the_plane() -> None:
+    rest, _ = on_square(pibls.Neumann(u, 0), pibls.Dirichlet(u, 1, on={x: 0, y: 0.5}))
+    assert sides_of(rest) == {LEFT, RIGHT, BOTTOM, TOP}
+
+
+def test_point_without_time_holds_at_all_times() -> None:
+    w = sp.Function("u")(x, y, t)
+    problem = pibls.Problem(
+        SQUARE.during(t, 1, 3),
+        [w.diff(x, 2) + w.diff(y, 2)],
+        [pibls.Neumann(w, 0), pibls.Dirichlet(w, t, on={x: 0.5, y: 0})],
+    )
+    X = list(points_of(problem).values())[2].sites[0]
+    assert np.all(X[:, :2] == (0.5, 0.0))
+    assert X[0, 2] == 1.0
+    assert X[-1, 2] == 3.0
+    assert len(X) > 5
+
+
+def test_point_with_time_is_one_event() -> None:
+    problem = pibls.Problem(
+        STRIP,
+        [HEAT],
+        [pibls.Dirichlet(ut, 0), pibls.Initial(ut, 0), pibls.Dirichlet(ut, 0, on={x: 0.5, t: 1})],
+    )
+    assert list(points_of(problem).values())[3].sites[0].tolist() == [[0.5, 1.0]]
+
+
+def test_end_of_an_interval_in_time_is_a_side() -> None:
+    problem = pibls.Problem(
+        STRIP, [HEAT], [pibls.Dirichlet(ut, 0, on={x: 1}), pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]
+    )
+    named, rest, start = list(points_of(problem).values())[1:]
+    assert set(named.sites[0][:, 0]) == {1.0}
+    assert set(rest.sites[0][:, 0]) == {0.0}
+    assert np.ptp(named.sites[0][:, 1]) > 1.5
+    assert set(start.sites[0][:, 1]) == {0.0}
+
+
+@pytest.mark.parametrize(("on", "level"), [(sp.Eq(t, 2), 2.0), (sp.Eq(t, 0), 0.0), (sp.Eq(t, 0.5), 0.5)])
+def test_slice_in_time(on: Any, level: float) -> None:
+    """A condition at a fixed time covers the space domain, and takes nothing from on=None."""
+    problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Dirichlet(ut, 1, on=on)])
+    walls, found = list(points_of(problem).values())[1:]
+    X = found.sites[0]
+    assert set(X[:, 1]) == {level}
+    assert len(X) == 20
+    assert np.ptp(X[:, 0]) > 0.8
+    assert set(walls.sites[0][:, 0]) == {0.0, 1.0}
+
+
+def test_part_of_a_slice_in_time() -> None:
+    on = sp.And(sp.Eq(t, 2), x > 0.5)
+    problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Dirichlet(ut, 1, on=on)])
+    X = list(points_of(problem).values())[2].sites[0]
+    assert set(X[:, 1]) == {2.0}
+    assert np.all(X[:, 0] > 0.5)
+
+
+def test_slice_in_space() -> None:
+    """x = ½ is no part of the boundary: it is a line through the domain."""
+    _, found = on_square(pibls.Dirichlet(u, 0), pibls.Condition(u.diff(x), on=sp.Eq(x, 0.5)))
+    assert set(found.sites[0][:, 0]) == {0.5}
+    assert np.ptp(found.sites[0][:, 1]) > 0.8
+
+
+def test_boundary_in_time_has_no_start_and_no_end() -> None:
+    found = points_of(pibls.Problem(STRIP, [HEAT], [pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]))
+    assert sides_of(found["Neumann(u)"]) == {LEFT, RIGHT}
+
+
+@pytest.mark.parametrize("part", [t > 1, sp.And(sp.Eq(x, 0), t < 1)], ids=str)
+def test_side_for_a_part_of_the_time(part: Any) -> None:
+    problem = pibls.Problem(
+        STRIP, [HEAT], [pibls.Dirichlet(ut, 0, on=part), pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]
+    )
+    named, rest, _ = list(points_of(problem, pibls.Points(100, 200, 20)).values())[1:]
+    holds = sp.lambdify((x, t), part if part.is_Relational else sp.And(x < 0.5, t < 1), "numpy")
+    assert holds(*named.sites[0].T).all()
+    assert not holds(*rest.sites[0].T).any()
+
+
+# --- periodic -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_periodic_pairs_are_opposite(rule: str) -> None:
+    box = pibls.Box({x: (-1, 2), y: (0, 1)})
+    problem = pibls.Problem(box, [LAPLACE], [pibls.Periodic(u, x), pibls.Dirichlet(u, 0)])
+    found = points_of(problem, pibls.Points(100, 80, rule=rule))
+    low, high = found["Periodic(u, x)"].sites
+    assert set(low[:, 0]) == {-1.0}
+    assert set(high[:, 0]) == {2.0}
+    assert np.array_equal(low[:, 1], high[:, 1])
+    assert len(low) == 20
+    assert sides_of(found["Dirichlet(u)"]) == {BOTTOM, TOP}
+
+
+def test_periodic_holds_below_the_order_of_the_equation() -> None:
+    beam = pibls.Problem(LINE, [u1.diff(x, 4) - u1], [pibls.Periodic(u1, x)])
+    assert [s.name for s in beam.statements[1:]] == [
+        "Periodic(u, x)",
+        *(f"Periodic(u, x), derivative {k}" for k in (1, 2, 3)),
+    ]
+
+
+def test_periodic_in_both_directions() -> None:
+    problem = pibls.Problem(SQUARE, [LAPLACE - u], [pibls.Periodic(u, x), pibls.Periodic(u, y)])
+    found = points_of(problem)
+    assert set(found["Periodic(u, x)"].sites[0][:, 0]) == {0.0}
+    assert set(found["Periodic(u, y)"].sites[0][:, 1]) == {0.0}
+
+
+# --- how many -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("count", [4, 79, 80, 81, 83])
+def test_boundary_points_of_a_square_are_exactly_as_many(rule: str, count: int) -> None:
+    problem = pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, 0)])
+    found = points_of(problem, pibls.Points(64, count, rule=rule))
+    assert len(found["Dirichlet(u)"]) == count
+    assert len(found["equation"]) == 64
+
+
+@pytest.mark.parametrize("rule", ["sobol", "halton", "uniform", "lhs"])
+def test_boundary_points_of_a_cube_are_exactly_as_many(rule: str) -> None:
+    w = sp.Function("u")(x, y, z)
+    cube = pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)})
+    problem = pibls.Problem(cube, [w.diff(x, 2)], [pibls.Dirichlet(w, 0)])
+    assert len(points_of(problem, pibls.Points(50, 100, rule=rule))["Dirichlet(u)"]) == 100
+
+
+def test_sides_share_alike_in_scaled_coordinates() -> None:
+    """A long thin box is a square to the basis, and its four sides get the same number of points."""
+    thin = pibls.Box({x: (0, 1), y: (0, 1000)})
+    problem = pibls.Problem(thin, [LAPLACE], [pibls.Neumann(u, 0)])
+    normals = points_of(problem, pibls.Points(50, 40))["Neumann(u)"].normals
+    assert [int(np.all(normals == n, axis=1).sum()) for n in (LEFT, RIGHT, BOTTOM, TOP)] == [10] * 4
+
+
+def test_named_sides_get_their_share() -> None:
+    named, rest = on_square(pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Neumann(u, 0))
+    assert (len(named), len(rest)) == (20, 60)
+
+
+def test_start_gets_its_own_number() -> None:
+    problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Initial(ut, 0)])
+    found = points_of(problem, pibls.Points(50, 32, 17))
+    assert {k: len(s) for k, s in found.items()} == {"equation": 50, "Dirichlet(u)": 32, "Initial(u)": 17}
+
+
+def test_residuals_at_the_same_place_share_their_points() -> None:
+    first, second = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 0))
+    assert first is second
+
+
+# --- a domain of one's own ------------------------------------------------------------------------
+
+
+@dataclass
+class Disk:
+    """A user's shape with nothing but the protocol: not a pibls.Shape, not hashable, holding an array."""
+
+    radius: float
+    center: Array = field(default_factory=lambda: np.zeros(2))
+    coordinates: tuple[Any, ...] = (x, y)
+
+    @property
+    def bounds(self) -> Any:
+        return [[c - self.radius, c + self.radius] for c in self.center]
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        angle, r = rng.uniform(0, 2 * np.pi, n), self.radius * np.sqrt(rng.uniform(0, 1, n))
+        return np.asarray(self.center + r[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Any:
+        angle = rng.uniform(0, 2 * np.pi, n)
+        normals = np.column_stack([np.cos(angle), np.sin(angle)])
+        return self.center + self.radius * normals, normals, [self] * n
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(np.hypot(*(X - self.center).T) <= self.radius)
+
+
+@dataclass
+class Annulus:
+    """outer - inner, with the two disks as owners of the boundary."""
+
+    outer: Disk
+    inner: Disk
+    coordinates: tuple[Any, ...] = (x, y)
+
+    @property
+    def bounds(self) -> Any:
+        return self.outer.bounds
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        X = self.outer.interior(20 * n, rng)
+        return np.asarray(X[~self.inner.contains(X)][:n])
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Any:
+        k = round(n * self.inner.radius / (self.inner.radius + self.outer.radius))
+        outside, outward, outers = self.outer.boundary(n - k, rng)
+        inside, inward, inners = self.inner.boundary(k, rng)
+        return np.concatenate([outside, inside]), np.concatenate([outward, -inward]), outers + inners
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(
+            self.outer.contains(X) & (np.hypot(*(X - self.inner.center).T) >= self.inner.radius)
+        )
+
+
+@dataclass
+class Ellipse:
+    """x²/a² + y²/b² < 1, with a strict ``contains`` that leaves the boundary out."""
+
+    a: float
+    b: float
+    coordinates: tuple[Any, ...] = (x, y)
+
+    @property
+    def bounds(self) -> Any:
+        return np.array([[-self.a, self.a], [-self.b, self.b]])
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        return Disk(1.0).interior(n, rng) * (self.a, self.b)
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Any:
+        angle = rng.uniform(0, 2 * np.pi, n)
+        normals = np.column_stack([np.cos(angle) / self.a, np.sin(angle) / self.b])
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        return np.column_stack([self.a * np.cos(angle), self.b * np.sin(angle)]), normals, [self] * n
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray((X[:, 0] / self.a) ** 2 + (X[:, 1] / self.b) ** 2 < 1)
+
+
+EXACT = sp.exp(x / 2) * sp.sin(y + 0.3) + x * y
+SETTINGS: dict[str, Any] = {"basis": pibls.Features(250, scale=4.0), "points": pibls.Points(500, 160, 40)}
+SOURCE = EXACT.diff(x, 2) + EXACT.diff(y, 2)
+
+
+def gap(solution: pibls.Solution, exact: Any, X: Array) -> float:
+    truth = sp.lambdify(solution.problem.coordinates, exact, "numpy")(*X.T)
+    return float(np.abs(solution(*X.T) - truth).max() / np.abs(truth).max())
+
+
+def annulus() -> Annulus:
+    return Annulus(Disk(1.0), Disk(0.4, np.array([0.1, 0.0])))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "shape", [lambda: Ellipse(1.5, 0.7), annulus, lambda: Disk(2.0)], ids=["ellipse", "annulus", "disk"]
+)
+def test_poisson_on_a_domain_of_ones_own(shape: Callable[[], Any], seed: int) -> None:
+    domain = shape()
+    assert not isinstance(domain, pibls.Shape)
+    problem = pibls.Problem(domain, [sp.Eq(LAPLACE, SOURCE)], [pibls.Dirichlet(u, EXACT)])
+    solution = pibls.solve(problem, seed=seed)
+    fresh = domain.interior(500, np.random.default_rng(77))
+    assert gap(solution, EXACT, fresh) <= 1e-8
+
+
+def test_shape_that_owns_a_part() -> None:
+    """on=hole is the part of the boundary that the hole contributes, with normals into the hole."""
+    domain = annulus()
+    r = sp.sqrt((x - 0.1) ** 2 + y**2)
+    slope = -((x - 0.1) * EXACT.diff(x) + y * EXACT.diff(y)) / r
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(LAPLACE, SOURCE)],
+        [pibls.Dirichlet(u, EXACT), pibls.Neumann(u, slope, on=domain.inner)],
+    )
+    outer, inner = list(points_of(problem).values())[1:]
+    assert np.allclose(np.hypot(*outer.sites[0].T), 1.0)
+    assert np.allclose(np.hypot(*(inner.sites[0] - (0.1, 0.0)).T), 0.4)
+    assert np.allclose(inner.normals, ((0.1, 0.0) - inner.sites[0]) / 0.4)
+    share = 80 * 0.4 / 1.4
+    assert len(inner) == pytest.approx(share, abs=4)
+    assert len(outer) + len(inner) == pytest.approx(80, abs=4)
+    solution = pibls.solve(problem)
+    assert gap(solution, EXACT, domain.interior(500, np.random.default_rng(77))) <= 1e-8
+
+
+def test_shape_that_only_looks_like_an_owner() -> None:
+    """Shapes that hold arrays cannot be compared with ==; then only the same object is the owner."""
+    with pytest.raises(pibls.ProblemError, match=r"on: expected a shape that contributes to the boundary"):
+        pibls.Problem(annulus(), [LAPLACE], [pibls.Dirichlet(u, 0, on=Disk(1.0, np.array([5.0, 5.0])))])
+
+
+def test_domain_of_ones_own_in_time() -> None:
+    w = sp.Function("u")(x, y, t)
+    exact = sp.exp(-t / 2) * sp.sin(x + y / 2) + x * t / 3
+    domain = pibls.During(Ellipse(1.0, 0.7), t, 0, 0.5)
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(w.diff(t) - w.diff(x, 2) - w.diff(y, 2), source)],
+        [pibls.Dirichlet(w, exact), pibls.Initial(w, exact)],
+    )
+    found = points_of(problem)
+    walls, start = found["Dirichlet(u)"], found["Initial(u)"].sites[0]
+    assert np.allclose(walls.sites[0][:, 0] ** 2 + (walls.sites[0][:, 1] / 0.7) ** 2, 1.0)
+    assert np.all(walls.normals[:, 2] == 0.0)
+    assert np.all(start[:, 2] == 0.0)
+    assert Ellipse(1.0, 0.7).contains(start[:, :2]).all()
+    settings: dict[str, Any] = {
+        "basis": pibls.Features(600, scale=1.5),
+        "points": pibls.Points(1200, 500, 200),
+    }
+    solution = pibls.solve(problem, **settings)
+    assert gap(solution, exact, domain.interior(500, np.random.default_rng(77))) <= 1e-8
+
+
+def test_solution_is_nan_outside_and_finite_on_the_boundary() -> None:
+    domain = annulus()
+    problem = pibls.Problem(domain, [LAPLACE], [pibls.Dirichlet(u, x)])
+    solution = pibls.solve(problem, **SETTINGS)
+    edge, _, _ = domain.boundary(300, np.random.default_rng(3))
+    assert np.isfinite(solution(*edge.T)).all()
+    assert np.isfinite(solution(*domain.interior(300, np.random.default_rng(4)).T)).all()
+    assert np.isnan(solution([0.1, 0.9, 0.4, 2.0, np.nan], [0.0, 0.9, 0.05, 0.0, 0.0])).all()
+
+
+def test_solution_is_finite_where_contains_is_strict() -> None:
+    domain = Ellipse(1.5, 0.7)
+    problem = pibls.Problem(domain, [LAPLACE], [pibls.Dirichlet(u, x)])
+    solution = pibls.solve(problem, **SETTINGS)
+    edge, _, _ = domain.boundary(300, np.random.default_rng(3))
+    assert np.isfinite(solution(*edge.T)).all()
+    assert np.isnan(solution(*(1.01 * edge).T)).all()
+
+
+def test_solution_on_corners_and_outside_a_box_in_time() -> None:
+    problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0), pibls.Initial(ut, sp.sin(sp.pi * x))])
+    solution = pibls.solve(problem, **SETTINGS)
+    assert np.isfinite(solution([0, 1, 0, 1], [0, 0, 2, 2])).all()
+    assert np.isnan(solution([0.5, 0.5, -0.1, 1.1], [-0.1, 2.1, 1, 1])).all()
+
+
+# --- slips in a domain of one's own, named at the door --------------------------------------------
+
+
+def _wrong(**changes: Any) -> Any:
+    """A disk with some of its answers replaced."""
+    domain = Disk(1.0)
+    members = {
+        name: getattr(domain, name) for name in ("coordinates", "bounds", "interior", "boundary", "contains")
+    }
+    return type(
+        "Own", (), {**members, **{k: staticmethod(f) if callable(f) else f for k, f in changes.items()}}
+    )()
+
+
+def _boundary(change: Callable[[Array, Array, Any], Any]) -> Callable[[int, np.random.Generator], Any]:
+    return lambda n, rng: change(*Disk(1.0).boundary(n, rng))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"coordinates": ("x", "y")}, r"domain: coordinates: expected a SymPy symbol, got 'x'"),
+        ({"coordinates": (x, x)}, r"domain: coordinates: expected coordinates with different names, got two"),
+        ({"bounds": (-1, 1)}, r"domain: bounds: expected finite ends .* 2 coordinates, got \(-1, 1\)"),
+        ({"bounds": ((1, -1), (-1, 1))}, r"domain: bounds: expected finite ends \(low, high\)"),
+        ({"bounds": ((-1, np.inf), (-1, 1))}, r"domain: bounds: expected finite ends"),
+        ({"bounds": ((0, 1), (0, 1))}, r"domain: bounds: expected a box that holds the domain"),
+        (
+            {"interior": lambda n, rng: np.zeros((2, n))},
+            r"interior\(n, rng\): expected .* \(n, 2\), got shape",
+        ),
+        ({"interior": lambda n, rng: np.ones((n, 2))}, r"interior\(n, rng\): expected points inside"),
+        ({"interior": lambda n, rng: None}, r"interior\(n, rng\): expected finite numbers"),
+        (
+            {"contains": lambda X: True},
+            r"contains\(X\): expected one bool per point, .* got bool of the shape",
+        ),
+        ({"contains": lambda X: 1 - np.hypot(*X.T)}, r"contains\(X\): expected one bool .* got float64"),
+        ({"boundary": lambda n, rng: np.ones((n, 2))}, r"boundary\(n, rng\): expected three things"),
+        (
+            {"boundary": _boundary(lambda X, n, o: (X, 2 * n, o))},
+            r"normals: expected unit vectors, got .* 2\.",
+        ),
+        (
+            {"boundary": _boundary(lambda X, n, o: (X, -n, o))},
+            r"normals: .* point out of the domain, got inward",
+        ),
+        ({"boundary": _boundary(lambda X, n, o: (X, n, [0]))}, r"owners: expected .* got 1 for 64 points"),
+        ({"boundary": _boundary(lambda X, n, o: (X[:, 0], n, o))}, r"points: expected .* got shape \(64,\)"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_slip_in_a_domain_is_named(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=text):
+        pibls.Problem(_wrong(**changes), [LAPLACE], [pibls.Dirichlet(u, 0)])
+
+
+def test_unchanged_copy_of_a_domain_is_accepted() -> None:
+    """The other side of the slips above: the copy itself is fine."""
+    assert pibls.Problem(_wrong(), [LAPLACE], [pibls.Dirichlet(u, 0)]).is_linear
