@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import errors, table, threads
 from pibls.cases.case import Case
+from pibls.scale import scale_for
 
 CASES = ("TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8", "TC-11")
 SEEDS = range(5)
@@ -90,11 +91,12 @@ def main(arguments: list[str]) -> None:
             for label, basis in variants(published, published.scale).items()
         }
         scale, best = best_features(case, published.size, method, published.scale)
-        sine = median_error(case, pibls.Features(min(published.size, 600), scale=_sine_scale(case)), method)
-        header[3:] = [*found, "features, best scale", "600 sines"]
+        waves = waves_for(case, published.size)
+        header[3:] = [*found, "features, best scale", "waves"]
         rows.append(
             (name, str(published.size), f"{published.scale:g}", *(f"{e:.1e}" for e in found.values()),
-             f"{best:.1e} (R = {scale:.2g})", f"{sine:.1e}")
+             f"{best:.1e} (R = {scale:.2g})",
+             f"{median_error(case, waves, method):.1e} (N = {waves.size})")
         )  # fmt: skip
         print(f"{name} done", file=sys.stderr, flush=True)
     text = table(header, rows)
@@ -108,10 +110,10 @@ def main(arguments: list[str]) -> None:
 MARK = "<!-- the table below is written by benchmarks/ablation.py -->"
 
 
-def _sine_scale(case: Case) -> float:
-    from pibls.scale import sine_scale
-
-    return sine_scale(600, len(case.problem.coordinates))
+def waves_for(case: Case, most: int) -> pibls.Waves:
+    """The waves of the automatic solver, no more than the published points can determine."""
+    nodes = min(most, case.published.settings["points"].interior // 2, 512)
+    return pibls.Waves(nodes, scale=scale_for("waves", nodes, len(case.problem.coordinates)))
 
 
 if __name__ == "__main__":

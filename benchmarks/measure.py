@@ -33,6 +33,7 @@ def threads(count: int | None) -> AbstractContextManager[Any]:
     """Pin the BLAS threads, where threadpoolctl is installed."""
     if count is None:
         return nullcontext()
+    import scipy.linalg  # noqa: F401 - a library that is loaded later would not be limited
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(count)  # type: ignore[no-any-return]

@@ -60,7 +60,7 @@ def main(names: list[str], seeds: range = range(3)) -> None:
                 rng = np.random.default_rng(seed)
                 method = case.published.settings["method"]
                 scipy_w, scipy_s = timed(lambda system=system: scipy_trf(system))  # type: ignore[misc]
-                ours, ours_s = timed(lambda system=system, rng=rng: method.solve(system, rng))  # type: ignore[misc]
+                ours, ours_s = timed(lambda m=method, system=system, rng=rng: m.solve(system, rng))  # type: ignore[misc]
                 gauss, gauss_s = timed(lambda system=system, rng=rng: pibls.GaussNewton().solve(system, rng))  # type: ignore[misc]
                 rows.append(
                     (name, str(seed),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pibls.attempt import Attempt, Bench, attempt
 from pibls.basis import BasisSpec
@@ -80,11 +80,14 @@ def _as_given(problem: Problem, bench: Bench, request: Request) -> Solution:
 
 def _rescaled(spec: Any) -> BasisSpec:
     """The same basis at another scale, where it has one."""
-    if is_dataclass(spec) and isinstance(getattr(spec, "scale", None), (int, float)):
-        other: BasisSpec = replace(spec, scale=OTHER_SCALE * spec.scale)  # type: ignore[type-var, call-arg]
-        return other
-    same: BasisSpec = spec
-    return same
+    scale = getattr(spec, "scale", None)
+    if isinstance(scale, tuple):
+        scale = tuple(OTHER_SCALE * s for s in scale)
+    elif isinstance(scale, (int, float)):
+        scale = OTHER_SCALE * scale
+    else:
+        return cast("BasisSpec", spec)
+    return cast("BasisSpec", replace(spec, scale=scale))
 
 
 def _solution(

@@ -54,7 +54,7 @@ def judge(
     out = {}
     largest = 0.0
     found = residuals_at(lowered, held_out, basis, w)
-    for r, terms in found.values():
+    for _, terms in found.values():
         if np.isfinite(terms).all():
             largest = max(largest, float(terms.max(initial=0.0)))
     for name, (r, terms) in found.items():

@@ -72,14 +72,3 @@ def rank_share(kind: str, nodes: int, dimension: int, scale: float, seed: int) -
     # Below eps·√N·σ₁ singular values are rounding noise, and no more of them means no more functions.
     return float(np.mean(values > np.finfo(float).eps * np.sqrt(nodes) * values[0]))
 
-
-def sine_scale(nodes: int, dimension: int) -> float:
-    """Sine features with random phases."""
-    table = {1: (9.5, 33.0, 95.0, 223.0, 405.0), 2: (0.1, 0.27, 1.25, 3.8, 9.1)}
-    if dimension > 2:
-        return float(0.55 * nodes ** (1.0 / dimension))
-    radii, widths = table[dimension], (32, 64, 128, 256, 512)
-    n = min(max(nodes, widths[0]), 4 * widths[-1])
-    i = next((i for i in range(1, len(widths)) if n <= widths[i]), len(widths) - 1)
-    p = math.log(radii[i] / radii[i - 1]) / math.log(widths[i] / widths[i - 1])
-    return float(radii[i - 1] * (n / widths[i - 1]) ** p)

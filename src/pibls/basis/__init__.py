@@ -2,8 +2,8 @@
 
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.feature import FeatureBasis, Features
-from pibls.basis.waves import WaveBasis, Waves
 from pibls.basis.protocol import Basis, BasisSpec, jet
+from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
     "Basis",

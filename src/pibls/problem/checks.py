@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
 
-_OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Order, AccumBounds)
+_OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Subs, sp.Order, AccumBounds)
 _EVERYDAY = (
     sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.atan2,
     sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.Heaviside, sp.sign,

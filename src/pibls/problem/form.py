@@ -209,14 +209,13 @@ class Language:
                 got="an expression with the imaginary unit",
                 remedy="Write one real equation for the real part and one for the imaginary part.",
             )
-        for kind in (sp.Subs, sp.Derivative):
-            if e.has(kind):
-                raise ProblemError(
-                    name,
-                    expected="algebraic and differential terms only",
-                    got=f"{sorted(e.atoms(kind), key=str)[0]}",
-                    remedy=f"Rewrite the equation without {kind.__name__}.",
-                )
+        if e.has(sp.Derivative):
+            raise ProblemError(
+                name,
+                expected="derivatives of the unknowns only",
+                got=sorted(e.atoms(sp.Derivative), key=str)[0],
+                remedy="Write the derivative of a given function out.",
+            )
         allowed = {*variables.coordinates, *variables.normals, *jets, *(v.symbol for v in data)}
         strange = sorted(map(str, e.free_symbols - allowed))
         if strange:

@@ -1,0 +1,52 @@
+"""Data flows one way: a module imports only from modules that come before it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import pibls
+
+ROOT = Path(pibls.__file__).parent
+ORDER = (
+    "_version arrays errors status domain problem quasi lowering points activation basis scale system "
+    "solver estimate attempt tune progress solution drive solve cases"
+).split()
+# The front door names what it hands on to, and the cases the settings they hold, without importing
+# them before they are needed.
+MODULES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """First-level pibls modules that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pibls"):
+            parts = node.module.split(".")
+            names = [parts[1]] if len(parts) > 1 else [a.name for a in node.names]
+            found.update(names)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_only_from_before(path: Path) -> None:
+    own = package_of(path)
+    assert own in ORDER, f"{own} is not in the order of the house: add it where it belongs"
+    later = {m for m in imported(path) if m != own and ORDER.index(m) > ORDER.index(own)}
+    assert not later
+
+
+def test_every_public_name_exists() -> None:
+    for name in pibls.__all__:
+        assert getattr(pibls, name) is not None
+
+
+def test_unknown_attribute_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Brod'"):
+        pibls.Brod  # noqa: B018

@@ -1,0 +1,150 @@
+"""Every solver on one matrix of problems; the two algorithms of the paper; Gauss-Newton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import pibls
+from pibls.arrays import Array
+from pibls.solver import LinearSolver, Method
+from pibls.solver.protocol import Equations
+
+LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]
+SHAPES = {"tall": (60, 20), "square": (30, 30), "wide": (20, 45), "large": (900, 600)}
+
+
+def matrix(kind: str, shape: tuple[int, int], seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal(shape)
+    if kind == "full":
+        return np.asfortranarray(A)
+    rank = min(shape) // 5
+    return np.asfortranarray(A[:, :rank] @ rng.standard_normal((rank, shape[1])))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
+@pytest.mark.parametrize("kind", ["full", "deficient"])
+@pytest.mark.parametrize("solver", LINEAR, ids=lambda s: type(s).__name__)
+def test_least_squares(solver: LinearSolver, kind: str, shape: tuple[int, int], seed: int) -> None:
+    """A consistent system is solved; an inconsistent one has a residual orthogonal to A."""
+    A = matrix(kind, shape, seed)
+    before = A.copy()
+    b = A @ np.random.default_rng(seed + 9).standard_normal(shape[1])
+    w = solver.factor(A).apply(b)
+    assert np.linalg.norm(A @ w - b) <= 1e-9 * np.linalg.norm(b)
+    assert np.array_equal(A, before), "the matrix must be left as it was"
+
+
+@pytest.mark.parametrize("solver", [pibls.SVD(), pibls.PivotedQR(rows=False)], ids=["svd", "qr"])
+def test_minimiser_of_an_inconsistent_system(solver: LinearSolver) -> None:
+    rng = np.random.default_rng(3)
+    A, b = np.asfortranarray(rng.standard_normal((80, 25))), rng.standard_normal(80)
+    w = solver.factor(A).apply(b)
+    assert np.linalg.norm(A.T @ (A @ w - b)) <= 1e-12 * np.linalg.norm(A.T @ b)
+
+
+def test_pivoted_qr_finds_the_rank_with_and_without_a_sketch() -> None:
+    for shape in ((900, 600), (60, 40)):
+        A = matrix("deficient", shape, 0)
+        assert pibls.PivotedQR(cond=1e-12).factor(A).rank == min(shape) // 5
+
+
+@dataclass(frozen=True)
+class Circle:
+    """x² + y² = 4, x = y, as a toy system with two weights; v = (x, y)."""
+
+    shape: tuple[int, int] = (3, 2)
+    is_linear: bool = False
+
+    def residual(self, w: Array) -> Array:
+        return np.array([w @ w - 4.0, w[0] - w[1], 0.0])
+
+    def jacobian(self, w: Array) -> Array:
+        return np.asfortranarray([[2 * w[0], 2 * w[1]], [1.0, -1.0], [0.0, 0.0]])
+
+    def values(self, w: Array) -> Array:
+        return w
+
+    def level(self, u: float) -> Array:
+        return np.array([u, 0.5 * u])
+
+    def linearise(self, v: Array) -> tuple[Array, Array]:
+        J = self.jacobian(v)
+        return J, J @ v - self.residual(v)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pibls.GaussNewton(), pibls.GaussNewton(linear=pibls.RidgeQR()), pibls.NLSQPerturb(), pibls.LeastSquares()],
+    ids=lambda m: type(m).__name__,
+)
+def test_methods_on_a_toy_system(method: Method) -> None:
+    system: Equations = Circle()
+    rng = np.random.default_rng(0)
+    if isinstance(method, pibls.LeastSquares):
+        with pytest.raises(pibls.ProblemError, match="GaussNewton or NLSQPerturb"):
+            method.solve(system, rng)
+        return
+    outcome = method.solve(system, rng)
+    assert np.allclose(np.abs(outcome.w), np.sqrt(2.0), atol=1e-7)
+    assert outcome.cost < 1e-12
+
+
+def test_trust_region_agrees_with_scipy() -> None:
+    """Same minimum as SciPy's implementation from the same start, on a published configuration."""
+    from scipy.optimize import least_squares
+
+    rng = np.random.default_rng(1)
+    A, b = rng.standard_normal((40, 6)), rng.standard_normal(40)
+
+    @dataclass(frozen=True)
+    class Sines:
+        shape: tuple[int, int] = (40, 6)
+        is_linear: bool = False
+
+        def residual(self, w: Array) -> Array:
+            return np.asarray(np.sin(A @ w) - 0.5 * np.sin(b))
+
+        def jacobian(self, w: Array) -> Array:
+            return np.asfortranarray(np.cos(A @ w)[:, None] * A)
+
+    system = Sines()
+    start = 0.1 * rng.standard_normal(6)
+    ours, cost, _, met = pibls.TrustRegion(1e-12, 1e-12, 1e-12).minimize(system, start)  # type: ignore[arg-type]
+    theirs = least_squares(system.residual, start, jac=system.jacobian, ftol=1e-12, xtol=1e-12, gtol=1e-12)
+    assert met
+    assert cost == pytest.approx(theirs.cost, rel=1e-8)
+    assert np.allclose(ours, theirs.x, atol=1e-5)
+
+
+def test_perturbations_are_tried_until_the_tolerance_is_met() -> None:
+    """With an impossible tolerance all rounds are used, and the best result is kept."""
+    case = pibls.cases["TC-11"]
+    basis, points = pibls.Broad(5, 3, 4, 5, scale=1.1, whiten=True), pibls.Points(150, 60, 60)
+    quick = pibls.TrustRegion(max_steps=8)
+    runs = {
+        rounds: pibls.solve(
+            case.problem, basis=basis, points=points,
+            method=pibls.NLSQPerturb(rounds=rounds, tolerance=1e-300, trust_region=quick),
+        )
+        for rounds in (0, 2)
+    }  # fmt: skip
+    assert runs[2].steps > runs[0].steps
+    assert not runs[2].converged
+    assert runs[2].residuals["equation"].rms <= 2.0 * runs[0].residuals["equation"].rms
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gauss_newton_is_as_accurate_as_algorithm_2(seed: int) -> None:
+    from benchmarks.nonlinear import error_of, published_system
+
+    case = pibls.cases["TC-11"]
+    system = published_system(case, seed)
+    rng = np.random.default_rng(seed)
+    gauss = error_of(case, system, pibls.GaussNewton().solve(system, rng).w)
+    published = error_of(case, system, case.published.settings["method"].solve(system, rng).w)
+    assert gauss <= max(published, 1e-14)
