@@ -58,6 +58,14 @@ def test_far_tails_stay_finite(name: str) -> None:
         assert max(np.abs(v).max() for v in values[2:]) < 1e-3
 
 
+@pytest.mark.parametrize("name", ["tanh", "sin", "arctan"])
+def test_odd_activations_are_accurate_next_to_zero(name: str) -> None:
+    """σ(s) ≈ s keeps its relative accuracy however small s is, whatever else is asked for."""
+    s = np.concatenate([10.0 ** -np.arange(1, 13), [-0.049, 0.051, 1e-100]])
+    value, slope = ACTIVATIONS[name].derivatives(s, [0, 1])
+    np.testing.assert_allclose([value, slope], exact(name, s, range(2)), rtol=1e-14, atol=0.0)
+
+
 @pytest.mark.parametrize("name", ["tanh", "sin", "arctan", "gaussian", "multiquadric", "cos"])
 def test_parity(name: str) -> None:
     """σ odd: even derivatives odd; σ even: odd derivatives odd. Exactly zero at 0, not nearly."""
@@ -81,7 +89,7 @@ def test_orders_come_as_asked(name: str) -> None:
         assert len(some) == len(orders)
         for k, value in zip(orders, some, strict=True):
             assert value.shape == s.shape
-            np.testing.assert_array_equal(value, every[k])
+            np.testing.assert_allclose(value, every[k], rtol=1e-14, atol=0.0)
     np.testing.assert_array_equal(s, before)
 
 

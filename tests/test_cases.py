@@ -30,18 +30,14 @@ def test_statement(name: str) -> None:
 @pytest.mark.parametrize("name", FAST)
 def test_published_settings_reach_the_published_error(name: str) -> None:
     case = pibls.cases[name]
-    found = [
-        errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in range(5)
-    ]
+    found = [errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in range(5)]
     assert np.median(found) <= allowed(case.published.max_error)
 
 
 def test_published_settings_of_burgers() -> None:
     """TC-11 by Algorithm 2, the quickest of the nonlinear ones."""
     case = pibls.cases["TC-11"]
-    found = [
-        errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in range(3)
-    ]
+    found = [errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in range(3)]
     assert np.median(found) <= allowed(case.published.max_error)
 
 

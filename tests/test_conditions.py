@@ -151,7 +151,12 @@ def test_corners_carry_the_normal_of_their_side(rule: str) -> None:
     found = points_of(problem, pibls.Points(100, 40, rule=rule))["Neumann(u)"]
     X, normals = found.sites[0], found.normals
     assert np.array_equal(np.abs(normals).sum(axis=1), np.ones(len(X)))
-    levels = {LEFT: (0, -1.0), RIGHT: (0, 2.0), BOTTOM: (1, 3.0), TOP: (1, 5.0)}
+    levels: dict[tuple[float, ...], tuple[int, float]] = {
+        LEFT: (0, -1.0),
+        RIGHT: (0, 2.0),
+        BOTTOM: (1, 3.0),
+        TOP: (1, 5.0),
+    }
     for point, normal in zip(X, normals, strict=True):
         axis, level = levels[tuple(map(float, normal))]
         assert point[axis] == level
@@ -276,6 +281,26 @@ def test_slice_in_space() -> None:
 def test_boundary_in_time_has_no_start_and_no_end() -> None:
     found = points_of(pibls.Problem(STRIP, [HEAT], [pibls.Neumann(ut, 0), pibls.Initial(ut, 0)]))
     assert sides_of(found["Neumann(u)"]) == {LEFT, RIGHT}
+
+
+@pytest.mark.parametrize("on", [LINE, STRIP, pibls.Interval(x, 0, 1)], ids=["space", "domain", "its-equal"])
+def test_shape_of_space_is_the_whole_side_wall(on: Any) -> None:
+    problem = pibls.Problem(STRIP, [HEAT], [pibls.Dirichlet(ut, 0, on=on), pibls.Initial(ut, 0)])
+    walls = list(points_of(problem).values())[1]
+    assert sides_of(walls) == {LEFT, RIGHT}
+    assert len(walls) == 80
+
+
+def test_irrational_ends_are_recognised() -> None:
+    domain = pibls.Box({x: (-sp.sqrt(2), sp.pi), y: (0, sp.Rational(1, 3))})
+    conditions = [
+        pibls.Dirichlet(u, 0, on=sp.Eq(x, sp.pi)),
+        pibls.Dirichlet(u, 0, on=sp.Eq(x**2, 2)),
+        pibls.Dirichlet(u, 0, on=sp.Eq(3 * y, 1)),
+        pibls.Dirichlet(u, 0),
+    ]
+    found = list(points_of(pibls.Problem(domain, [LAPLACE], conditions)).values())[1:]
+    assert [sides_of(f) for f in found] == [{RIGHT}, {LEFT}, {TOP}, {BOTTOM}]
 
 
 @pytest.mark.parametrize("part", [t > 1, sp.And(sp.Eq(x, 0), t < 1)], ids=str)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import pibls
@@ -134,8 +134,13 @@ def coefficients(built: Built, seed: int) -> Array:
     return np.random.default_rng(seed).uniform(-0.6, 0.6, built.system.shape[1])
 
 
+# No shrinking: a smaller example is not worth the minutes that it takes here.
 at_random = settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 
 
@@ -153,6 +158,10 @@ def test_jacobian_of_a_nonlinear_system(problem: pibls.Problem, spec: BasisSpec,
     error = np.abs(J - D)
     assert (error <= 1e-7 * (size + 1e-3)).all(), f"{(error / size).max():.1e} in {problem.equations}"
     assert np.abs(built.system.jacobian(2 * w) - J).max() > 1e-6
+    # Linearised about itself, the system is its own tangent: J w - b = r(w).
+    tangent, b = built.system.linearise(built.system.values(w))
+    np.testing.assert_array_equal(tangent, J)
+    np.testing.assert_allclose(J @ w - b, built.system.residual(w), rtol=1e-10, atol=1e-10)
 
 
 @at_random
@@ -165,7 +174,11 @@ def test_residuals_without_a_matrix(problem: pibls.Problem, spec: BasisSpec, see
     assert list(named) == [block.name for block in built.system.blocks]
     r = built.system.residual(w)
     for block in built.system.blocks:
-        np.testing.assert_allclose(named[block.name], r[block.rows], rtol=1e-11, atol=1e-11)
+        found = named[block.name]
+        np.testing.assert_allclose(found.values, r[block.rows], rtol=1e-11, atol=1e-11)
+        # No sum is larger than its number of terms times the largest.
+        terms = len(block.residual.linear) + 1
+        assert np.abs(found.values).max() <= terms * found.size * (1 + 1e-12)
 
 
 @settings(at_random, max_examples=30)
@@ -214,6 +227,16 @@ def test_jacobian_of_burgers_by_hand() -> None:
     np.testing.assert_array_equal(J[start.rows], built.basis.jets(start.points.sites[0], [(0, 0)])[0])
 
 
+def test_burgers_linearised_about_a_constant() -> None:
+    """About u = 2 it is advection with the speed 2: Φ_t + 2 Φ_x - ν Φ_xx, and nothing on the right."""
+    built = build(burgers(), BASES[0])
+    J, b = built.system.linearise(built.system.level(2.0))
+    inside = built.system.blocks[0]
+    phi_x, phi_t, phi_xx = built.basis.jets(inside.points.sites[0], [(1, 0), (0, 1), (2, 0)])
+    np.testing.assert_allclose(J[inside.rows], phi_t + 2 * phi_x - 0.1 * phi_xx, rtol=1e-12, atol=1e-13)
+    assert np.abs(b[inside.rows]).max() == 0.0
+
+
 def test_only_nonlinear_rows_change_with_w() -> None:
     built = build(burgers(), BASES[1])
     change = np.abs(
@@ -260,5 +283,6 @@ def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) ->
     sliced = assemble(lowered, where, basis)
     np.testing.assert_allclose(sliced.jacobian(w), whole.jacobian(w), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(sliced.residual(w), whole.residual(w), rtol=1e-12, atol=1e-13)
-    for name, r in residuals_at(lowered, where, basis, w).items():
-        np.testing.assert_allclose(r, plain[name], rtol=1e-12, atol=1e-13)
+    for name, found in residuals_at(lowered, where, basis, w).items():
+        np.testing.assert_allclose(found.values, plain[name].values, rtol=1e-12, atol=1e-13)
+        assert found.size == pytest.approx(plain[name].size, rel=1e-12)

@@ -79,7 +79,12 @@ class Circle:
 
 @pytest.mark.parametrize(
     "method",
-    [pibls.GaussNewton(), pibls.GaussNewton(linear=pibls.RidgeQR()), pibls.NLSQPerturb(), pibls.LeastSquares()],
+    [
+        pibls.GaussNewton(),
+        pibls.GaussNewton(linear=pibls.RidgeQR()),
+        pibls.NLSQPerturb(),
+        pibls.LeastSquares(),
+    ],
     ids=lambda m: type(m).__name__,
 )
 def test_methods_on_a_toy_system(method: Method) -> None:

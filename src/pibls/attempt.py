@@ -83,7 +83,7 @@ def attempt(
     """Draw the basis, assemble, solve and judge. ``key`` names the random stream."""
     began = time.perf_counter()
     lowered = bench.lowered
-    points = points if points is not None else default_points(spec.size, bench.domain)
+    points = points if points is not None else default_points(spec, bench.domain)
     basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
     where = place(lowered, bench.domain, points, bench.stream(2, key))
     system = assemble(lowered, where, basis)
@@ -116,12 +116,26 @@ def unknowns_at(bench: Bench, basis: Basis, w: Array) -> Array:
     return np.asarray((phi @ w.reshape(bench.lowered.unknowns, basis.size).T).T)
 
 
-def default_points(nodes: int, domain: Domain) -> Points:
-    """2 to 2.5 N points inside, and as densely spread ones on the boundary, clustered to the edges."""
-    d = len(box_of(domain))
+def default_points(spec: BasisSpec, domain: Domain) -> Points:
+    """2 to 2.5 N points inside, and as densely spread ones on the boundary, clustered to the edges.
+
+    A basis that leans towards some coordinates needs more points on the faces that hold them.
+    """
+    d, nodes = len(box_of(domain)), spec.size
     if d == 1:
         return Points(2 * nodes, 2, 1, rule="chebyshev")
-    face = int(1.5 * (2 * nodes) ** ((d - 1) / d))
+    stretch = _stretch(spec, d)
+    face = 1.5 * (2 * nodes) ** ((d - 1) / d)
+    density = [face * max(1.0, float(np.prod(np.delete(stretch, axis)))) for axis in range(d)]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
-    return Points(5 * nodes // 2, 2 * space * face, face, rule="sobol", boundary_rule=rule)
+    boundary = 2 * space * int(max(density[:space]))
+    return Points(5 * nodes // 2, boundary, int(density[-1]), rule="sobol", boundary_rule=rule)
+
+
+def _stretch(spec: BasisSpec, d: int) -> Array:
+    """How much the basis leans towards each coordinate, 1 on the average."""
+    scale = np.asarray(getattr(spec, "scale", 1.0), dtype=float)
+    if scale.shape != (d,):
+        return np.ones(d)
+    return np.asarray(scale / np.exp(np.mean(np.log(scale))))

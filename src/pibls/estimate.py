@@ -52,19 +52,13 @@ def judge(
 ) -> dict[str, Norms]:
     """How well each equation and condition holds on points that were not fitted."""
     out = {}
-    largest = 0.0
-    found = residuals_at(lowered, held_out, basis, w)
-    for _, terms in found.values():
-        if np.isfinite(terms).all():
-            largest = max(largest, float(terms.max(initial=0.0)))
-    for name, (r, terms) in found.items():
+    for name, found in residuals_at(lowered, held_out, basis, w).items():
+        r = found.values
         if not np.isfinite(r).all():
             out[name] = Norms(np.inf, np.inf, np.inf)
             continue
         top, rms = float(np.abs(r).max(initial=0.0)), float(np.sqrt(np.mean(r**2)))
-        # A condition whose terms all vanish (u = 0) is measured against those of the whole problem.
-        size = float(terms.max(initial=0.0)) or largest or 1.0
-        out[name] = Norms(top, rms, rms / size)
+        out[name] = Norms(top, rms, rms / found.size if found.size > 0 else 0.0)
     return out
 
 

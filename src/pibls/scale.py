@@ -4,7 +4,8 @@ The open question of the paper is how to choose the range of the random weights.
 functions are numerically dependent: width is wasted. Too large, and neighbouring frequencies lie so
 far apart that nothing between them is represented. The best R lies where the numerical rank of the N
 functions on [-1, 1]^d is a fixed share of N, whatever the equation. That share is measured here,
-without any equation, and kept as a table; between its widths R follows a power law.
+without any equation, and kept as a table; between and beyond its widths R is linear in N^{1/d}, as
+the number of functions that a band |w| ≤ R holds demands.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ KINDS = ("waves", "tanh", "gaussian")
 
 # Written by benchmarks/scale_table.py: R for each width of WIDTHS.
 TABLE: dict[tuple[str, int], tuple[float, ...]] = {
-    ("waves", 1): (11.7, 44.5, 119, 276, 556, 1.03e03),
+    ("waves", 1): (11.7, 44.5, 119, 276, 556, 1.03e+03),
     ("waves", 2): (0.0509, 0.397, 1.68, 4.84, 11.2, 22.1),
     ("waves", 3): (0.0101, 0.0157, 0.103, 0.406, 1.11, 2.48),
     ("waves", 4): (0.0101, 0.0101, 0.0141, 0.0718, 0.214, 0.536),
@@ -36,6 +37,10 @@ TABLE: dict[tuple[str, int], tuple[float, ...]] = {
     ("tanh", 4): (0.0101, 0.0101, 0.0101, 0.0209, 0.0705, 0.154),
     ("tanh", 5): (0.0101, 0.0101, 0.0101, 0.0101, 0.0201, 0.0561),
     ("gaussian", 1): (2.86, 7.95, 19.4, 44, 97.3, 214),
+    ("gaussian", 2): (0.0207, 0.172, 0.584, 1.37, 2.75, 4.76),
+    ("gaussian", 3): (0.0101, 0.0149, 0.0601, 0.167, 0.398, 0.775),
+    ("gaussian", 4): (0.0101, 0.0101, 0.0138, 0.0267, 0.0863, 0.198),
+    ("gaussian", 5): (0.0101, 0.0101, 0.0101, 0.0148, 0.0236, 0.0734),
 }
 
 
@@ -45,9 +50,12 @@ def scale_for(kind: str, nodes: int, dimension: int) -> float:
     if radii is None:
         radii = tuple(measured_scale(kind, n, dimension) for n in WIDTHS[:4])
     i = min(max(sum(n < nodes for n in WIDTHS[: len(radii)]), 1), len(radii) - 1)
-    a, b = WIDTHS[i - 1], WIDTHS[i]
-    power = math.log(radii[i] / radii[i - 1]) / math.log(b / a)
-    return float(radii[i - 1] * (nodes / a) ** power)
+    (a, b), (low, high) = WIDTHS[i - 1 : i + 1], radii[i - 1 : i + 1]
+    if nodes < a:
+        return float(low * (nodes / a) ** (math.log(high / low) / math.log(b / a)))
+    # A band |w| ≤ R on a box holds about (R + const)^d functions: R is linear in N^{1/d}.
+    root = 1.0 / dimension
+    return float(low + (high - low) * (nodes**root - a**root) / (b**root - a**root))
 
 
 @lru_cache(maxsize=256)

@@ -211,21 +211,43 @@ def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> Non
         )
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A residual at points, and the size of the terms that it is the sum of."""
+
+    values: Array
+    size: float
+
+
 def residuals_at(
     lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array
-) -> dict[str, tuple[Array, Array]]:
-    """r(w) by name at other points, without forming any matrix; and Σ|terms| to measure it by."""
-    out = {}
+) -> dict[str, Judged]:
+    """r(w) by name at other points, without forming any matrix.
+
+    A term a ∂^α u is as large as ∂^α u gets anywhere: on a side where u = 0 is prescribed, u itself
+    would be no measure for its own error.
+    """
+    values = []
+    largest: dict[tuple[int, MultiIndex], float] = {}
     for residual in lowered.residuals:
-        found = points[residual.region]
-        X = found.sites[0]
-        values = jet_values(basis, found.sites, (*residual.linear, *residual.nonlinear), w)
-        data = residual.known_data(X)
-        a = residual.coefficients(X, found.normals, data)
+        jets = (*residual.linear, *residual.nonlinear)
+        values.append(jet_values(basis, points[residual.region].sites, jets, w))
+        for jet, v in zip(jets, values[-1], strict=True):
+            key = (jet.unknown, jet.alpha)
+            largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
+    out = {}
+    for residual, found in zip(lowered.residuals, values, strict=True):
+        where = points[residual.region]
+        data = residual.known_data(where.sites[0])
+        a = residual.coefficients(where.sites[0], where.normals, data)
         k = len(residual.linear)
-        r = residual.rest(X, found.normals, data, values[k:])
-        linear = a * values[:k]
-        out[residual.name] = (r + linear.sum(axis=0), np.abs(r) + np.abs(linear).sum(axis=0))
+        rest = residual.rest(where.sites[0], where.normals, data, found[k:])
+        terms = [float(np.abs(rest).max(initial=0.0))]
+        terms += [
+            float(np.abs(c).max(initial=0.0)) * largest[jet.unknown, jet.alpha]
+            for c, jet in zip(a, residual.linear, strict=True)
+        ]
+        out[residual.name] = Judged(rest + np.sum(a * found[:k], axis=0), max(terms))
     return out
 
 

@@ -31,6 +31,7 @@ _LARGE = 1e-3  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
+_SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,18 @@ class Family:
         groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
         return Waves(dense, tuple(radius * s for s in self.stretch), groups)
 
-    def neighbours(self) -> Iterator[Family]:
-        """Families that differ in one respect."""
-        d = len(self.stretch)
-        if self.kind == "waves" and d > 1:
-            for axis in range(d):
-                for factor in (2.0, 0.5):
-                    yield replace(self, stretch=_times(self.stretch, axis, factor))
-        for factor in (1.5, 1 / 1.5):
-            yield replace(self, stretch=tuple(factor * s for s in self.stretch))
+    def leaning(self, axis: int, factor: float) -> Family:
+        """More frequencies along one coordinate, fewer along the others: the volume, and with it the
+        numerical rank, stays the same."""
+        others = factor ** (-1.0 / (len(self.stretch) - 1))
+        stretch = tuple(s * (factor if i == axis else others) for i, s in enumerate(self.stretch))
+        return replace(self, stretch=stretch)
 
-
-def _times(stretch: tuple[float, ...], axis: int, factor: float) -> tuple[float, ...]:
-    return tuple(s * factor if i == axis else s for i, s in enumerate(stretch))
+    def neighbours(self) -> list[Family]:
+        """Families that lean by a factor of two towards one coordinate."""
+        if self.kind != "waves" or len(self.stretch) == 1:
+            return []
+        return [self.leaning(axis, 2.0) for axis in range(len(self.stretch))]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,7 @@ class Search:
     status: Status = Status.NODE_LIMIT
     history: list[Progress] = field(default_factory=list)
     _key: int = 0
+    _ridges_tried: bool = False
 
     def run(self) -> None:
         """Grow until the tolerance is met or nothing more is to be gained."""
@@ -202,8 +203,12 @@ class Search:
 
     def _other_family(self, family: Family, now: Attempt, nodes: int) -> tuple[Family, Attempt]:
         """The family that the held-out points prefer at this width."""
-        ridges = [Family(kind, (1.0,) * len(family.stretch)) for kind in ("tanh", "gaussian")]
-        candidates = [*family.neighbours(), *(r for r in ridges if r.kind != family.kind)]
+        if nodes * self.bench.lowered.unknowns > _SEARCHED:
+            return family, now
+        candidates = family.neighbours()
+        if not self._ridges_tried and family.kind == "waves":
+            candidates += [Family(kind, (1.0,) * len(family.stretch)) for kind in ("tanh", "gaussian")]
+            self._ridges_tried = True
         for _ in range(_MOVES):
             found = []
             for other in candidates:
@@ -216,7 +221,7 @@ class Search:
             if not result.relative < 0.7 * now.relative:
                 break
             # Go on in the direction that helped, while it helps.
-            candidates = [_further(family, chosen)]
+            candidates = [_further(family, chosen)] if family.kind == chosen.kind else []
             family, now = chosen, result
         return family, now
 
@@ -226,8 +231,5 @@ class Search:
 
 def _further(before: Family, after: Family) -> Family:
     """One more step in the same direction."""
-    if before.kind != after.kind:
-        return replace(after, stretch=tuple(1.5 * s for s in after.stretch))
-    return replace(
-        after, stretch=tuple(a * a / b for a, b in zip(after.stretch, before.stretch, strict=True))
-    )
+    ratios = [a / b for a, b in zip(after.stretch, before.stretch, strict=True)]
+    return replace(after, stretch=tuple(s * r for s, r in zip(after.stretch, ratios, strict=True)))

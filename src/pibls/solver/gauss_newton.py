@@ -23,6 +23,7 @@ from pibls.status import Status
 
 _HALVINGS = 12
 _CONTRACTION = 0.2  # a step that gains more may be followed by one with the same Jacobian
+_TIGHTEN = 1e-3
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _SOLVED = 1e-4  # relative residual above which the end is no solution
@@ -84,10 +85,10 @@ class GaussNewton:
         rows = norms(J, 1)
         initial = (_norm(r, rows) if np.isfinite(r).all() else _norm(b, rows)) or 1.0
         factors = None
-        cut, tight = np.inf, False
+        cut, limit = np.inf, self.truncation
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         while steps < self.max_steps:
-            needed = floor if tight else max(floor, self.truncation * min(relative, 1.0))
+            needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:
                     J, b = system.linearise(v)
@@ -95,12 +96,16 @@ class GaussNewton:
                 factors = self.linear.factor_scaled(J, rows, cut)
             else:
                 b = J @ w - r  # the factored Jacobian serves again
-            moved, r_new, loss_new = _backtrack(system, w, factors.apply(b), rows, loss)
+            target = factors.apply(b)
+            moved, r_new, loss_new = _backtrack(system, w, target, rows, loss)
+            if loss_new < 2.0 * _norm(J @ target - b, rows):
+                # What is left is what the truncation leaves, not what the linearisation neglects.
+                limit *= _TIGHTEN
             if not loss_new < loss:
                 if cut <= floor or stuck:
                     status = Status.SOLVED
                     break
-                tight, stuck = True, stuck + 1
+                limit, stuck = 0.0, stuck + 1
                 continue
             slow = slow + 1 if cut <= floor and loss_new > _SLOW * loss else 0
             stuck = stuck + 1 if loss_new > _STUCK * loss else 0
