@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import pibls
 from benchmarks.measure import errors
 from benchmarks.published import allowed
+
+import pibls
 
 FAST = ("TC-1", "TC-2", "TC-3", "TC-5", "TC-8")
 NAMES = list(pibls.cases)

@@ -85,7 +85,7 @@ class Solution:
     def __getitem__(self, unknown: Any) -> Component:
         """One of several unknowns, by the function itself or its name."""
         for u in self.problem.unknowns:
-            if unknown in (u, u.func) or str(unknown) == str(u.func):
+            if unknown is u or unknown is u.func or str(unknown) in (str(u), str(u.func)):
                 return Component(self, u)
         raise ProblemError(
             "solution[unknown]",
@@ -154,6 +154,8 @@ class Solution:
                 remedy="Give one array or number per coordinate.",
             )
         try:
+            if any(c is None for c in coordinates):
+                raise TypeError("None")
             arrays = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in coordinates))
         except (TypeError, ValueError) as reason:
             raise ProblemError(

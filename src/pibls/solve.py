@@ -94,14 +94,18 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             got=repr(problem),
             remedy="Write Problem(domain, equations, conditions).",
         )
-    if basis is not None and not (hasattr(basis, "draw") and hasattr(basis, "size")):
+    if basis is not None and (
+        isinstance(basis, type) or not (hasattr(basis, "draw") and hasattr(basis, "size"))
+    ):
         raise ProblemError(
             "basis",
             expected="Broad(…), Waves(…), Features(…) or an object with size and draw(box, rng)",
             got=repr(basis),
             remedy="Write basis=Broad(10, 10, 4, 10, scale=3.9).",
         )
-    if points is not None and not (hasattr(points, "interior") and hasattr(points, "rule")):
+    if points is not None and (
+        isinstance(points, type) or not (hasattr(points, "interior") and hasattr(points, "rule"))
+    ):
         raise ProblemError(
             "points",
             expected="Points(interior, boundary, initial)",

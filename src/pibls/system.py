@@ -235,6 +235,15 @@ def residuals_at(
         for jet, v in zip(jets, values[-1], strict=True):
             key = (jet.unknown, jet.alpha)
             largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
+    X = np.concatenate([site for found in points.values() for site in found.sites])
+    half = 0.5 * np.ptp(X, axis=0)
+    half[half == 0] = 1.0
+
+    def natural(jet: Jet) -> float:
+        """∂^α u of a function of this size that varies over the whole domain: not less than rounding."""
+        size = largest.get((jet.unknown, (0,) * lowered.dimension), 0.0)
+        return size / float(np.prod(half ** np.array(jet.alpha)))
+
     out = {}
     for residual, found in zip(lowered.residuals, values, strict=True):
         where = points[residual.region]
@@ -244,7 +253,7 @@ def residuals_at(
         rest = residual.rest(where.sites[0], where.normals, data, found[k:])
         terms = [float(np.abs(rest).max(initial=0.0))]
         terms += [
-            float(np.abs(c).max(initial=0.0)) * largest[jet.unknown, jet.alpha]
+            float(np.abs(c).max(initial=0.0)) * max(largest[jet.unknown, jet.alpha], natural(jet))
             for c, jet in zip(a, residual.linear, strict=True)
         ]
         out[residual.name] = Judged(rest + np.sum(a * found[:k], axis=0), max(terms))

@@ -25,8 +25,9 @@ class Cases(Mapping[str, "Case"]):
         self._built: dict[str, Case] = {}
 
     def __getitem__(self, name: str) -> Case:
-        if name not in self._modules:
-            near = difflib.get_close_matches(str(name), self._modules, n=1, cutoff=0.3)
+        if not isinstance(name, str) or name not in self._modules:
+            plain = str(name).upper().replace("_", "-")
+            near = difflib.get_close_matches(plain, self._modules, n=1, cutoff=0.3)
             raise UnknownCaseError(
                 "cases[name]",
                 expected=f"one of {', '.join(self._modules)}",

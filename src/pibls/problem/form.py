@@ -97,7 +97,7 @@ class Language:
         d = len(self.coordinates)
         variables = Variables.of_dimension(d)
         expression = self._expand_normals(residual, variables)
-        expression = expression.doit(integrals=False, deep=True)
+        expression = self._as_real(expression.doit(integrals=False, deep=True), variables)
         check_terms(expression, name)
         self._check_data(expression, name)
         expression, jets = self._replace_jets(expression, name)
@@ -105,6 +105,18 @@ class Language:
         expression = expression.xreplace(dict(zip(self.coordinates, variables.coordinates, strict=True)))
         self._check_symbols(expression, jets, data, variables, name)
         return _split(name, variables, expression, jets, data)
+
+    def _as_real(self, expression: Any, variables: Variables) -> Any:
+        """Without re(x), im(x) and their derivatives, which |x| brings in for a symbol not declared real."""
+        there = dict(zip(self.coordinates, variables.coordinates, strict=True))
+        back = {b: a for a, b in there.items()}
+        return expression.xreplace(
+            {
+                term: term.xreplace(there).doit().xreplace(back)
+                for term in expression.atoms(sp.re, sp.im, sp.Derivative)
+                if not term.atoms(AppliedUndef)
+            }
+        )
 
     def equation(self, residual: Any, name: str) -> Form:
         """The form of a residual that is to be solved, not only evaluated: it must have partials."""

@@ -58,13 +58,16 @@ class GaussNewton:
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
             return self.linear_solve(system)
-        best = self.descend(system, starting_values(system))
+        v = starting_values(system)
+        zero = np.zeros(system.shape[1])
+        best = self.descend(system, v, w=zero if not v.any() else None)
         for _ in range(self.rounds):
             if best.status is not Status.STALLED:
                 break
             size = float(np.sqrt(np.mean(best.w**2))) or 1.0
             noise = rng.uniform(-self.delta, self.delta, len(best.w))
-            again = self.descend(system, system.values(best.w + size * noise))
+            guess = best.w + size * noise
+            again = self.descend(system, system.values(guess), w=guess)
             if again.cost < best.cost:
                 best = again
         return best
@@ -77,13 +80,23 @@ class GaussNewton:
         w = w + factors.apply(b - J @ w)
         return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank)
 
-    def descend(self, system: Equations, v: Array, relative: float = 1.0) -> Outcome:
-        """From the function with the values v, whose residual relative to zero's is ``relative``."""
+    def descend(self, system: Equations, v: Array, relative: float = 1.0, w: Array | None = None) -> Outcome:
+        """From the function with the values v, whose residual relative to zero's is ``relative``.
+
+        Where w gives that function in this basis, the first step is damped like all others.
+        """
         floor = self.linear.cond
-        w, r, loss = np.zeros(system.shape[1]), system.residual(np.zeros(system.shape[1])), np.inf
+        r = system.residual(np.zeros(system.shape[1]))
         J, b = system.linearise(v)
         rows = norms(J, 1)
         initial = (_norm(r, rows) if np.isfinite(r).all() else _norm(b, rows)) or 1.0
+        loss = np.inf
+        if w is None:
+            w = np.zeros(system.shape[1])
+        else:
+            r = system.residual(w)
+            loss = _norm(r, rows)
+            loss = loss if np.isfinite(loss) and loss > 0 else np.inf
         factors = None
         cut, limit = np.inf, self.truncation
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0

@@ -22,6 +22,15 @@ class LeastSquares:
 
     linear: LinearSolver = field(default_factory=SVD)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.linear, type) or not hasattr(self.linear, "factor"):
+            raise ProblemError(
+                "LeastSquares(linear)",
+                expected="SVD(), PivotedQR(), RidgeQR() or an object with factor(A)",
+                got=repr(self.linear),
+                remedy="Solvers are objects: write LeastSquares(PivotedQR()).",
+            )
+
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if not system.is_linear:
             raise ProblemError(
