@@ -102,7 +102,8 @@ def _one_dimension() -> list[Known]:
                    Neumann(u, decay.diff(x), on=sp.Eq(x, 1))])  # fmt: skip
     third = sp.sin(5 * x) + x**2
     add("third order", "smooth", unit, lambda u: u.diff(x, 3) + u, third,
-        lambda u: [Dirichlet(u, third), Condition(sp.Eq(u.diff(x), third.diff(x)), on=sp.Eq(x, 0))])  # fmt: skip
+        lambda u: [Dirichlet(u, third, on=unit),
+                   Condition(sp.Eq(u.diff(x), third.diff(x)), on=sp.Eq(x, 0))])  # fmt: skip
     beam = x**2 * (1 - x) ** 2 * sp.exp(x)
     add("clamped beam", "smooth", unit, lambda u: u.diff(x, 4), beam,
         lambda u: [Dirichlet(u, 0), Neumann(u, 0)])  # fmt: skip
@@ -159,7 +160,7 @@ def _two_dimensions() -> list[Known]:
                        Neumann(u, -smooth.diff(y), on=sp.Eq(y, 0))]),
         one("biharmonic", "smooth", square, lambda u: laplacian(laplacian(u)), smooth,
             lambda u: [Dirichlet(u, smooth),
-                       Condition(laplacian(u) - laplacian(smooth), on=square)]),
+                       Condition(laplacian(u) - laplacian(smooth))]),
         one("cubic reaction", "nonlinear", square, lambda u: laplacian(u) - u**3, smooth, everywhere(smooth)),
         one("Liouville", "nonlinear", square, lambda u: laplacian(u) + sp.exp(u), mixed / 2,
             everywhere(mixed / 2)),

@@ -17,6 +17,7 @@ from pibls.points import Points, PointSet, place
 from pibls.problem import Region
 from pibls.solver import GaussNewton, Method, Outcome, RidgeQR
 from pibls.system import System, assemble, jet_values
+from pibls.threads import sensible_threads
 
 _HELD_OUT = {1: 160, 2: 400, 3: 700}
 _TRUST_START = 0.3  # relative residual below which the last solution is a better start than zero
@@ -84,15 +85,14 @@ def attempt(
     began = time.perf_counter()
     lowered = bench.lowered
     points = points if points is not None else default_points(spec, bench.domain)
-    basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
-    where = place(lowered, bench.domain, points, bench.stream(2, key))
-    system = assemble(lowered, where, basis)
-    outcome = _solve(system, bench, method, start, key)
-    residuals = judge(lowered, bench.held_out, basis, outcome.w)
-    return Attempt(
-        spec, points, basis, outcome, residuals, unknowns_at(bench, basis, outcome.w),
-        time.perf_counter() - began,
-    )  # fmt: skip
+    with sensible_threads(spec.size * lowered.unknowns):
+        basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
+        where = place(lowered, bench.domain, points, bench.stream(2, key))
+        system = assemble(lowered, where, basis)
+        outcome = _solve(system, bench, method, start, key)
+        residuals = judge(lowered, bench.held_out, basis, outcome.w)
+        values = unknowns_at(bench, basis, outcome.w)
+    return Attempt(spec, points, basis, outcome, residuals, values, time.perf_counter() - began)
 
 
 def _solve(system: System, bench: Bench, method: Method | None, start: Attempt | None, key: int) -> Outcome:

@@ -228,21 +228,23 @@ def residuals_at(
     would be no measure for its own error.
     """
     values = []
-    largest: dict[tuple[int, MultiIndex], float] = {}
+    X = np.concatenate([site for found in points.values() for site in found.sites])
+    zero = (0,) * lowered.dimension
+    unknowns = tuple(Jet(k, zero) for k in range(lowered.unknowns))
+    sizes = np.abs(jet_values(basis, (X,), unknowns, w)).max(axis=1, initial=0.0)
+    largest = {(k, zero): float(size) for k, size in enumerate(sizes)}
     for residual in lowered.residuals:
         jets = (*residual.linear, *residual.nonlinear)
         values.append(jet_values(basis, points[residual.region].sites, jets, w))
         for jet, v in zip(jets, values[-1], strict=True):
             key = (jet.unknown, jet.alpha)
             largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
-    X = np.concatenate([site for found in points.values() for site in found.sites])
     half = 0.5 * np.ptp(X, axis=0)
     half[half == 0] = 1.0
 
     def natural(jet: Jet) -> float:
         """∂^α u of a function of this size that varies over the whole domain: not less than rounding."""
-        size = largest.get((jet.unknown, (0,) * lowered.dimension), 0.0)
-        return size / float(np.prod(half ** np.array(jet.alpha)))
+        return float(sizes[jet.unknown]) / float(np.prod(half ** np.array(jet.alpha)))
 
     out = {}
     for residual, found in zip(lowered.residuals, values, strict=True):

@@ -27,6 +27,8 @@ _FIRST = {1: 32, 2: 128, 3: 256}
 _FLAT = 0.5  # a doubling that does not halve the residual gains nothing …
 _SMALL = 1e-9  # … and below this relative residual that means rounding
 _SLOW = 0.15  # a doubling that gains less than this factor asks for another family
+_SMALL_ENOUGH = 1e-6  # relative residual at which the equations hold …
+_FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
 _LARGE = 1e-3  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
@@ -100,6 +102,7 @@ class Search:
     history: list[Progress] = field(default_factory=list)
     _key: int = 0
     _ridges_tried: bool = False
+    _confirmed: Attempt | None = None
 
     def run(self) -> None:
         """Grow until the tolerance is met or nothing more is to be gained."""
@@ -122,6 +125,16 @@ class Search:
             last = now
         else:
             self._at_the_limit(last, family)
+        self._admit()
+
+    def _admit(self) -> None:
+        """Where the equations do not hold, no comparison of two such functions bounds the error."""
+        if self.best is not None and self.best.relative > _LARGE and not self.status.converged:
+            self.error = ErrorEstimate(
+                max(self.error.max, self.best.size), max(self.error.l2, self.best.size)
+            )
+            if self.status is Status.NODE_LIMIT:
+                self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
         most = max(self.max_nodes // self.bench.lowered.unknowns, 2)
@@ -145,10 +158,12 @@ class Search:
 
     def _accept(self, now: Attempt, last: Attempt | None) -> None:
         """Keep the better one; until a second solution is there, the last change is the estimate."""
-        if self.best is None or now.relative < self.best.relative:
-            self.best = now
-            if last is not None:
-                self.error = compare(now.values, last.values)
+        if self.best is None or last is None or now.relative < self.best.relative:
+            other, self.best = last, now
+        else:
+            other = now
+        if other is not None:
+            self.error = compare(self.best.values, other.values)
 
     def _is_slow(self, now: Attempt, last: Attempt) -> bool:
         return now.relative > max(_SLOW * last.relative, 1e-7)
@@ -158,7 +173,9 @@ class Search:
         change = compare(now.values, last.values).max
         predicted = change * min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
         flat = now.relative < _SMALL and now.relative > _FLAT * last.relative
-        if predicted > self.tol * now.size and not flat:
+        # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
+        holds = now.relative < _SMALL_ENOUGH or now.relative < min(_FALLING * last.relative, _FITS)
+        if not holds or (predicted > self.tol * now.size and not flat):
             return False
         second = self._try(family.spec(nodes, OTHER_SCALE), now)
         self._confirm(now, second)
@@ -174,6 +191,7 @@ class Search:
 
     def _confirm(self, now: Attempt, second: Attempt) -> None:
         self.error = compare(now.values, second.values)
+        self._confirmed = now
         self.best = now if now.relative <= 2.0 * second.relative else second
         self._report(self.best, self.error.max / now.size if now.size else 0.0)
 
@@ -182,15 +200,11 @@ class Search:
         return small and self.error.max > SAFETY * _SAME * now.size
 
     def _at_the_limit(self, last: Attempt | None, family: Family) -> None:
-        if last is None or self.best is None:
-            return
-        if last.relative > _LARGE:
-            self.status = Status.NO_SOLUTION
-        if self._out_of_time(last):
+        if last is None or last is self._confirmed or self._out_of_time(last):
             return
         second = self._try(family.spec(last.spec.size, OTHER_SCALE), last)
         self._confirm(last, second)
-        if self.error.max <= self.tol * last.size:
+        if self.error.max <= self.tol * last.size and last.relative < _FITS:
             self.status = Status.TOLERANCE
         elif self._undetermined(last, second):
             self.status = Status.UNDETERMINED

@@ -12,16 +12,20 @@ that is left, which regularises the first steps and costs the last ones nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.solver.homotopy import Homotopy
 from pibls.solver.pivoted_qr import PivotedQR, norms
 from pibls.solver.protocol import Equations, Outcome, ScaledSolver, cost_of, starting_values
 from pibls.status import Status
 
 _HALVINGS = 12
+_ROUGH = 1e-6  # a tolerance above this is met before all digits are resolved
+_ON_PATH = 0.05  # relative residual up to which a stage of the continuation counts as solved
+_FAILURES = 4  # halvings of the continuation step
 _CONTRACTION = 0.2  # a step that gains more may be followed by one with the same Jacobian
 _TIGHTEN = 1e-3
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
@@ -41,6 +45,9 @@ class GaussNewton:
         Limit on the number of Jacobians.
     truncation
         Pivots below ``truncation`` times the relative residual are dropped.
+    continuation
+        Steps of the homotopy that is tried when the direct descent ends far from a solution (0 for
+        none).
     delta, rounds
         Random restarts when it ends far from a solution: the size of the perturbation relative to
         the coefficients, and how many (0 for none).
@@ -51,6 +58,7 @@ class GaussNewton:
     tolerance: float = 1e-15
     max_steps: int = 50
     truncation: float = 1e-8
+    continuation: int = 8
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=PivotedQR)
@@ -61,6 +69,9 @@ class GaussNewton:
         v = starting_values(system)
         zero = np.zeros(system.shape[1])
         best = self.descend(system, v, w=zero if not v.any() else None)
+        if best.status is Status.STALLED and self.continuation:
+            led = self.lead(system, v)
+            best = led if led.cost < best.cost else best
         for _ in range(self.rounds):
             if best.status is not Status.STALLED:
                 break
@@ -71,6 +82,23 @@ class GaussNewton:
             if again.cost < best.cost:
                 best = again
         return best
+
+    def lead(self, system: Equations, v: Array) -> Outcome:
+        """Along the homotopy from the system linearised about v to the system itself."""
+        J, b = system.linearise(v)
+        rough = replace(self, tolerance=1e-2, max_steps=10)
+        share, step, failures = 0.0, 1.0 / max(self.continuation, 1), 0
+        w = None
+        while share < 1.0 and failures < _FAILURES:
+            aim = min(share + step, 1.0)
+            stage: Equations = system if aim == 1.0 else Homotopy(system, J, b, aim)
+            outcome = (self if aim == 1.0 else rough).descend(stage, v, w=w)
+            if aim < 1.0 and outcome.relative > _ON_PATH:
+                step, failures = 0.5 * step, failures + 1
+                continue
+            share, w = aim, outcome.w
+            v = system.values(w)
+        return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
 
     def linear_solve(self, system: Equations) -> Outcome:
         """One step, and one of iterative refinement, which removes half of the rounding error."""
@@ -129,14 +157,14 @@ class GaussNewton:
             size = float(np.abs(v_new).max(initial=0.0))
             w, r, loss, v = moved, r_new, loss_new, v_new
             relative = loss / initial
-            settled = cut <= floor and change <= self.tolerance * size
+            settled = change <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
             if settled or slow >= 2 or stuck >= 6:
                 status = Status.SOLVED
                 break
         if status is Status.SOLVED and relative > _SOLVED:
             status = Status.STALLED
         rank = None if factors is None else factors.rank
-        return Outcome(w, cost_of(r), steps, status, rank)
+        return Outcome(w, cost_of(r), steps, status, rank, relative)
 
 
 def _norm(r: Array, rows: Array) -> float:

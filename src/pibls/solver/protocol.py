@@ -77,6 +77,8 @@ class Outcome:
     steps: int
     status: Status
     rank: int | None = None
+    relative: float = 0.0
+    """The last row-scaled residual, relative to that of zero (nonlinear methods)."""
 
 
 class Method(Protocol):
