@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Attempt:
     values: Array
     """The unknowns at the check points, (unknowns, n)."""
     seconds: float
+    freedom: float
+    """How much of a random function the equations and conditions leave undetermined, 0 to 1."""
 
     @property
     def relative(self) -> float:
@@ -80,8 +82,13 @@ def attempt(
     method: Method | None,
     key: int,
     start: Attempt | None = None,
+    *,
+    probe: bool = False,
 ) -> Attempt:
-    """Draw the basis, assemble, solve and judge. ``key`` names the random stream."""
+    """Draw the basis, assemble, solve and judge. ``key`` names the random stream.
+
+    ``probe`` asks whether the problem leaves anything undetermined.
+    """
     began = time.perf_counter()
     lowered = bench.lowered
     points = points if points is not None else default_points(spec, bench.domain)
@@ -92,7 +99,28 @@ def attempt(
         outcome = _solve(system, bench, method, start, key)
         residuals = judge(lowered, bench.held_out, basis, outcome.w)
         values = unknowns_at(bench, basis, outcome.w)
-    return Attempt(spec, points, basis, outcome, residuals, values, time.perf_counter() - began)
+        freedom = _freedom(bench, system, basis, outcome, key) if probe else 0.0
+    outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
+    seconds = time.perf_counter() - began
+    return Attempt(spec, points, basis, outcome, residuals, values, seconds, freedom)
+
+
+def _freedom(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: int) -> float:
+    """max|u(w - J⁺Jw)| / max|u(w)| for random weights w: what is left of u where J sees nothing.
+
+    Of a well-posed problem rounding leaves some 1e-14; a missing condition leaves all of some
+    function.
+    """
+    J, _ = system.linearise(system.values(outcome.w))
+    if not np.isfinite(J).all():
+        return 0.0
+    factors = outcome.factors if system.is_linear else None
+    factors = factors if factors is not None else RidgeQR().factor(J)
+    w = bench.stream(4, key).standard_normal(system.shape[1])
+    left = w - factors.apply(J @ w)
+    left -= factors.apply(J @ left)
+    before, after = (np.abs(unknowns_at(bench, basis, v)).max(axis=1) for v in (w, left))
+    return float(np.max(after / np.maximum(before, np.finfo(float).tiny)))
 
 
 def _solve(system: System, bench: Bench, method: Method | None, start: Attempt | None, key: int) -> Outcome:

@@ -27,7 +27,8 @@ class Status(Enum):
     )
     UNDETERMINED = (
         "The problem looks under-determined: two different functions satisfy the equations and all "
-        "conditions. Look for a missing condition, such as a value where only derivatives are given."
+        "conditions as far as rounding can tell. Look for a missing condition, such as a value where "
+        "only derivatives are given, or for an eigenvalue of the operator."
     )
     NO_SOLUTION = (
         "No solution found: the residual stays large however wide the basis becomes. Equations and "

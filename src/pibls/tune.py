@@ -29,8 +29,9 @@ _SMALL = 1e-9  # … and below this relative residual that means rounding
 _SLOW = 0.15  # a doubling that gains less than this factor asks for another family
 _SMALL_ENOUGH = 1e-6  # relative residual at which the equations hold …
 _FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
-_LARGE = 1e-3  # relative residual that is no solution
+_LARGE = 2e-2  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
+_FREE = 1e-10  # share of a random function that rounding may leave undetermined
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
@@ -144,9 +145,9 @@ class Search:
             nodes *= 2
         yield most
 
-    def _try(self, spec: BasisSpec, start: Attempt | None) -> Attempt:
+    def _try(self, spec: BasisSpec, start: Attempt | None, *, probe: bool = False) -> Attempt:
         self._key += 1
-        now = attempt(self.bench, spec, self.points, self.method, self._key, start)
+        now = attempt(self.bench, spec, self.points, self.method, self._key, start, probe=probe)
         self._report(now, None)
         return now
 
@@ -174,16 +175,17 @@ class Search:
         predicted = change * min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
         flat = now.relative < _SMALL and now.relative > _FLAT * last.relative
         # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
-        holds = now.relative < _SMALL_ENOUGH or now.relative < min(_FALLING * last.relative, _FITS)
+        enough = max(_SMALL_ENOUGH, min(10.0 * self.tol, _FITS / 10.0))
+        holds = now.relative < enough or now.relative < min(_FALLING * last.relative, _FITS)
         if not holds or (predicted > self.tol * now.size and not flat):
             return False
-        second = self._try(family.spec(nodes, OTHER_SCALE), now)
+        second = self._try(family.spec(nodes, OTHER_SCALE), now, probe=True)
         self._confirm(now, second)
-        if self.error.max <= self.tol * now.size:
-            self.status = Status.TOLERANCE
-            return True
         if self._undetermined(now, second):
             self.status = Status.UNDETERMINED
+            return True
+        if self.error.max <= self.tol * now.size:
+            self.status = Status.TOLERANCE
             return True
         if flat:
             self.status = Status.FLOOR
@@ -196,18 +198,21 @@ class Search:
         self._report(self.best, self.error.max / now.size if now.size else 0.0)
 
     def _undetermined(self, now: Attempt, second: Attempt) -> bool:
-        small = max(now.relative, second.relative) < _SMALL
-        return small and self.error.max > SAFETY * _SAME * now.size
+        """Whether the equations hold, but for more than one function."""
+        if max(now.relative, second.relative) > _SMALL:
+            return False
+        error = self.error.max / now.size if now.size > 0 else 0.0
+        return error > SAFETY * _SAME or second.freedom > max(_FREE, 100.0 * error)
 
     def _at_the_limit(self, last: Attempt | None, family: Family) -> None:
         if last is None or last is self._confirmed or self._out_of_time(last):
             return
-        second = self._try(family.spec(last.spec.size, OTHER_SCALE), last)
+        second = self._try(family.spec(last.spec.size, OTHER_SCALE), last, probe=True)
         self._confirm(last, second)
-        if self.error.max <= self.tol * last.size and last.relative < _FITS:
-            self.status = Status.TOLERANCE
-        elif self._undetermined(last, second):
+        if self._undetermined(last, second):
             self.status = Status.UNDETERMINED
+        elif self.error.max <= self.tol * last.size and last.relative < _FITS:
+            self.status = Status.TOLERANCE
 
     def _out_of_time(self, last: Attempt) -> bool:
         if self.time_limit is None:

@@ -106,7 +106,7 @@ class GaussNewton:
         factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
         w = factors.apply(b)
         w = w + factors.apply(b - J @ w)
-        return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank)
+        return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank, factors=factors)
 
     def descend(self, system: Equations, v: Array, relative: float = 1.0, w: Array | None = None) -> Outcome:
         """From the function with the values v, whose residual relative to zero's is ``relative``.
@@ -164,7 +164,7 @@ class GaussNewton:
         if status is Status.SOLVED and relative > _SOLVED:
             status = Status.STALLED
         rank = None if factors is None else factors.rank
-        return Outcome(w, cost_of(r), steps, status, rank, relative)
+        return Outcome(w, cost_of(r), steps, status, rank, relative, factors)
 
 
 def _norm(r: Array, rows: Array) -> float:

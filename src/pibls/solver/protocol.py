@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -79,6 +79,8 @@ class Outcome:
     rank: int | None = None
     relative: float = 0.0
     """The last row-scaled residual, relative to that of zero (nonlinear methods)."""
+    factors: Factorization | None = field(default=None, repr=False, compare=False)
+    """The last factored Jacobian, where the method keeps it."""
 
 
 class Method(Protocol):

@@ -1,0 +1,167 @@
+"""Does the error estimate hold? True error against estimate over many problems, seeds and tolerances.
+
+    python benchmarks/calibration.py [--seeds 5]
+
+Writes docs/data/calibration.json and docs/figures/calibration.png, and prints the summary that
+docs/trust.md quotes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import pibls
+from benchmarks.measure import table, threads, timed
+from benchmarks.problems import Known, all_problems
+
+TOLERANCES = (1e-4, 1e-7, 1e-10)
+DATA = ROOT / "docs/data/calibration.json"
+FIGURE = ROOT / "docs/figures/calibration.png"
+
+
+def paper_cases() -> list[Known]:
+    """The eleven, in the same form; their exact solutions are NumPy functions."""
+    return [Paper(c.name, "paper", c.problem, {c.problem.unknowns[0]: c}) for c in pibls.cases.values()]
+
+
+class Paper(Known):
+    """A case of the paper."""
+
+    def error(self, solution: Any, n: int = 3000) -> tuple[float, float]:
+        X = self.problem.domain.interior(n, np.random.default_rng(77))
+        exact = next(iter(self.exact.values())).exact(*X.T)
+        return float(np.abs(solution(*X.T) - exact).max()), float(np.abs(exact).max())
+
+
+def singular() -> Known:
+    """-Δu = 1 on the square, u = 0 on its sides: r² log r at the corners, as users will bring it."""
+    x, y = sp.symbols("x y")
+    u = sp.Function("u")(x, y)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)],
+        [pibls.Dirichlet(u, 0)],
+    )
+    series = x * (1 - x) / 2
+    for k in range(1, 120, 2):
+        a = k * sp.pi
+        decay = (sp.exp(-a * y) + sp.exp(-a * (1 - y))) / (1 + sp.exp(-a))
+        series -= 4 / a**3 * sp.sin(a * x) * decay
+    return Known("torsion of a square", "rough", problem, {u: sp.N(series, 20)})
+
+
+def run(problems: list[Known], seeds: range, max_nodes: int = 1500) -> list[dict[str, Any]]:
+    """One record per problem, seed and tolerance."""
+    out = []
+    for known in problems:
+        for tol in TOLERANCES:
+            for seed in seeds:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+                    solution, seconds = timed(
+                        lambda k=known, t=tol, s=seed: pibls.solve(  # type: ignore[misc]
+                            k.problem, tol=t, seed=s, max_nodes=max_nodes
+                        )
+                    )
+                error, size = known.error(solution)
+                out.append(
+                    {
+                        "problem": known.name, "kind": known.kind, "tol": tol, "seed": seed,
+                        "true": error / size, "estimate": solution.error.max / size,
+                        "converged": solution.converged, "status": solution.status.name,
+                        "nodes": solution.nodes, "seconds": round(seconds, 4),
+                    }
+                )  # fmt: skip
+        print(f"{known.name} done", file=sys.stderr, flush=True)
+    return out
+
+
+def summary(records: list[dict[str, Any]]) -> dict[str, float]:
+    """The figures of merit."""
+    true = np.array([r["true"] for r in records])
+    estimate = np.array([r["estimate"] for r in records])
+    tol = np.array([r["tol"] for r in records])
+    converged = np.array([r["converged"] for r in records], dtype=bool)
+    return {
+        "runs": len(records),
+        "problems": len({r["problem"] for r in records}),
+        "true <= estimate": float(np.mean(true <= estimate)),
+        "median estimate/true": float(np.median(estimate / true)),
+        "converged": float(np.mean(converged)),
+        "true <= 3 tol when converged": float(np.mean(true[converged] <= 3 * tol[converged])),
+        "median seconds": float(np.median([r["seconds"] for r in records])),
+    }
+
+
+def draw(records: list[dict[str, Any]], path: Path) -> None:
+    """Estimate against true error; points below the diagonal are misses."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
+    colours = {1e-4: "#D55E00", 1e-7: "#009E73", 1e-10: "#0072B2"}
+    for tol, colour in colours.items():
+        chosen = [r for r in records if r["tol"] == tol]
+        left.loglog(
+            [r["true"] for r in chosen], [r["estimate"] for r in chosen], "o", ms=3.5, alpha=0.55,
+            color=colour, mec="none", label=f"tol = {tol:.0e}",
+        )  # fmt: skip
+        left.axhline(tol, color=colour, lw=0.8, ls=":")
+    ends = np.array([1e-16, 1.0])
+    left.loglog(ends, ends, color="black", lw=1)
+    left.loglog(ends, 30 * ends, color="grey", lw=0.8, ls="--")
+    left.text(3e-4, 4e-5, "too optimistic", rotation=40, ha="center", va="center", fontsize=9)
+    left.text(2e-7, 3e-5, "30 ×", rotation=40, ha="center", va="center", fontsize=9, color="grey")
+    left.set(xlabel="true max error / max|u|", ylabel="estimated max error / max|u|", xlim=ends, ylim=ends)
+    left.legend(loc="upper left", frameon=False)
+    ratios = np.log10([r["estimate"] / r["true"] for r in records])
+    right.hist(ratios, bins=40, color="#56B4E9", edgecolor="white", linewidth=0.4)
+    right.axvline(0, color="black", lw=1)
+    right.axvline(np.median(ratios), color="#D55E00", lw=1.5)
+    right.text(
+        np.median(ratios) + 0.1, right.get_ylim()[1] * 0.95, f"median {10 ** np.median(ratios):.1f}",
+        color="#D55E00", va="top",
+    )  # fmt: skip
+    right.set(xlabel="log10 (estimate / true error)", ylabel="runs")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    with threads(1):
+        records = run([*paper_cases(), *all_problems(), singular()], range(arguments.seeds))
+    DATA.parent.mkdir(parents=True, exist_ok=True)
+    DATA.write_text("[\n" + ",\n".join(json.dumps(r) for r in records) + "\n]\n")
+    draw(records, FIGURE)
+    print(table(("figure", "value"), [(k, f"{v:.4g}") for k, v in summary(records).items()]))
+    misses = [r for r in records if r["true"] > r["estimate"]]
+    rows = [(r["problem"], f"{r['tol']:g}", str(r["seed"]), f"{r['true']:.1e}", f"{r['estimate']:.1e}",
+             r["status"]) for r in misses]  # fmt: skip
+    if rows:
+        print("\nRuns in which the true error was larger than the estimate:\n")
+        print(table(("problem", "tol", "seed", "true", "estimate", "status"), rows))
+    unfinished = sorted({(r["problem"], r["status"], f"{r['tol']:g}") for r in records if not r["converged"]})
+    if unfinished:
+        print("\nNot converged:\n")
+        print(table(("problem", "status", "tol"), unfinished))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,282 @@
+r"""‖u - u_N‖_{H^k}² = mean over Ω of Σ_{|α|≤k} |∂^α(u - u_N)|², k = 1, 2: convergence against the width N.
+
+The paper proves that the broad basis approximates any u of H^k arbitrarily well. Here is how fast: three
+smooth problems and one whose solution |x - 1/3|^{7/2} cos y lies in H^s only for s < 4, for the broad
+tanh basis at a fixed scale (three quarters feature, one quarter enhancement nodes) and for waves at the
+scale-width rule. Derivatives are exact on both sides, errors are relative to ‖u‖_{H^k} and taken on
+points that were not fitted; medians of three seeds.
+
+    python benchmarks/convergence.py            # measure (about 4 minutes) and draw
+    python benchmarks/convergence.py --draw     # draw again what was measured
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pibls
+from benchmarks.measure import threads
+from benchmarks.sensitivity import BLUE, GREY, RED, paper_style
+from pibls.arrays import Array
+from pibls.basis import BasisSpec
+from pibls.scale import scale_for
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs/data/convergence.json"
+FIGURE = ROOT / "docs/figures/convergence.png"
+SEEDS = range(3)
+_POINTS = 2000
+_FLOOR = 1e-11  # of a relative error, above which a smooth solution's decay is fitted
+x, y = sp.symbols("x y")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A problem with its exact solution in SymPy, and what is varied."""
+
+    title: str
+    problem: pibls.Problem
+    exact: Any
+    scale: float
+    """R of the broad basis, the same at every width."""
+    widths: tuple[int, ...]
+    smoothness: float = math.inf
+    """The solution lies in H^s for all s below this."""
+
+
+def studies() -> dict[str, Study]:
+    """Three of the paper's cases, and Poisson's equation with a solution of limited smoothness."""
+    plane = (32, 64, 128, 256, 512, 1024)
+    return {
+        "TC-3": _of_case("TC-3", tc3, (8, 12, 16, 24, 32, 48, 64, 96, 128, 256)),
+        "TC-5": _of_case("TC-5", tc5, plane),
+        "TC-11": _of_case("TC-11", tc11, plane),
+        "rough": rough((*plane, 2048)),
+    }
+
+
+def tc3(x: Any) -> Any:
+    return (sp.exp(5 * x) - 1) / (sp.exp(5) - 1)
+
+
+def tc5(x: Any, y: Any) -> Any:
+    return sp.Rational(1, 2) + sp.exp(-2 * x**2 - 4 * y**2)
+
+
+def tc11(x: Any, t: Any) -> Any:
+    def wave(s: Any) -> Any:
+        angle = sp.pi / 5
+        return 2 * sp.cos(sp.pi * s + 2 * angle) + sp.Rational(3, 2) * sp.cos(2 * sp.pi * s - 3 * angle)
+
+    return (1 + x / 10) * (1 + t / 10) * wave(x) * wave(t)
+
+
+def _of_case(name: str, exact: Any, widths: tuple[int, ...]) -> Study:
+    case = pibls.cases[name]
+    scale = case.published.settings["basis"].scale
+    problem = case.problem
+    return Study(f"{name}: {case.title}", problem, exact(*problem.coordinates), scale, widths)
+
+
+def rough(widths: tuple[int, ...]) -> Study:
+    """Δu = f on the unit square with u = |x - 1/3|^{7/2} cos y."""
+    u = sp.Function("u")(x, y)
+    # (s²)^{7/4} is |s|^{7/2} without the sign functions that SymPy would differentiate, were x real.
+    exact = ((x - sp.Rational(1, 3)) ** 2) ** sp.Rational(7, 4) * sp.cos(y)
+    source = exact.diff(x, 2) + exact.diff(y, 2)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), source)],
+        [pibls.Dirichlet(u, exact)],
+    )
+    title = "Poisson, 2D, $u = |x - 1/3|^{7/2}\\,\\cos y$"
+    return Study(title, problem, exact, 4.0, widths, smoothness=4.0)
+
+
+def broad(study: Study, nodes: int) -> pibls.Broad:
+    """Three groups of N/4 feature nodes, one of N/4 enhancement nodes, whitened."""
+    return pibls.Broad(3, nodes // 4, 1, nodes // 4, scale=study.scale, whiten=True)
+
+
+def waves(study: Study, nodes: int) -> pibls.Waves:
+    return pibls.Waves(nodes, scale_for("waves", nodes, len(study.problem.coordinates)))
+
+
+FAMILIES: dict[str, Callable[[Study, int], BasisSpec]] = {"broad": broad, "waves": waves}
+
+
+def points(study: Study, nodes: int) -> pibls.Points | None:
+    """6 N inside in the plane, so that what is seen is how well N functions can do, not the points.
+
+    With the automatic solver's 2.5 N, what a rough solution leaves over grows near the edges: the
+    error in H² is then two to four times larger.
+    """
+    if len(study.problem.coordinates) == 1:
+        return None
+    edge = int(4.0 * math.sqrt(2.0 * nodes))
+    return pibls.Points(6 * nodes, 4 * edge, edge, rule="sobol", boundary_rule="chebyshev")
+
+
+def sobolev_errors(study: Study, solution: pibls.Solution, samples: int = _POINTS) -> tuple[float, float]:
+    """Relative errors in H¹ and H², on fresh random points of the domain."""
+    coordinates = study.problem.coordinates
+    unknown = study.problem.unknowns[0]
+    X = study.problem.domain.interior(samples, np.random.default_rng(20251115)).T
+    error, size = np.zeros(3), np.zeros(3)
+    for alpha in product(range(3), repeat=len(coordinates)):
+        order = sum(alpha)
+        if order > 2:
+            continue
+        steps = [c for c, a in zip(coordinates, alpha, strict=True) for _ in range(a)]
+        exact = _numbers(study.exact.diff(*steps) if steps else study.exact, coordinates, X)
+        found = solution.evaluate(unknown.diff(*steps) if steps else unknown, *X)
+        error[order:] += np.mean((found - exact) ** 2)
+        size[order:] += np.mean(exact**2)
+    relative = np.sqrt(error / size)
+    return float(relative[1]), float(relative[2])
+
+
+def _numbers(expression: Any, coordinates: Sequence[Any], X: Array) -> Array:
+    values = sp.lambdify(coordinates, expression, modules="numpy")(*X)
+    return np.broadcast_to(np.asarray(values, dtype=float), X[0].shape)
+
+
+def measure(study: Study, widths: Sequence[int], seeds: Sequence[int]) -> dict[str, Any]:
+    """For each family a list per width of (H¹, H²) per seed."""
+    method = pibls.GaussNewton(rounds=0, linear=pibls.RidgeQR())
+    found: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in FAMILIES}
+    for name, family in FAMILIES.items():
+        for nodes in widths:
+            runs = []
+            for seed in seeds:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+                    solution = pibls.solve(
+                        study.problem,
+                        basis=family(study, nodes),
+                        points=points(study, nodes),
+                        method=method,
+                        seed=seed,
+                    )
+                runs.append(sobolev_errors(study, solution))
+            found[name].append(runs)
+    return {"title": study.title, "widths": list(widths), "errors": found}
+
+
+def fitted_rate(widths: Any, errors: Any, least: float = 256) -> float:
+    """r of e ~ N^{-r}, for N of at least ``least``."""
+    N, e = np.asarray(widths, dtype=float), np.asarray(errors)
+    keep = least <= N
+    return float(-np.polyfit(np.log(N[keep]), np.log(e[keep]), 1)[0])
+
+
+def fitted_decay(widths: Any, errors: Any, dimension: int) -> float:
+    """Digits per unit of N^{1/d}: c of e ~ 10^{-c N^{1/d}}, where e is above rounding."""
+    N, e = np.asarray(widths, dtype=float), np.asarray(errors)
+    keep = e > _FLOOR
+    keep[: min(3, len(keep))] = True
+    return float(-np.polyfit(N[keep] ** (1.0 / dimension), np.log10(e[keep]), 1)[0])
+
+
+def summary(data: Mapping[str, Any]) -> list[str]:
+    """One line per problem, family and norm."""
+    lines = []
+    for name, study in studies().items():
+        found = data[name]
+        for family, runs in found["errors"].items():
+            values = np.median(np.array(runs), axis=1)
+            for k in (1, 2):
+                e = values[:, k - 1]
+                if math.isfinite(study.smoothness):
+                    d = len(study.problem.coordinates)
+                    fit = (
+                        f"rate N^-{fitted_rate(found['widths'], e):.2f} "
+                        f"(isotropic: {(study.smoothness - k) / d:.2f})"
+                    )
+                else:
+                    d = len(study.problem.coordinates)
+                    fit = f"{fitted_decay(found['widths'], e, d):.2f} digits per N^(1/{d})"
+                lines.append(f"{name:6} {family:6} H{k}: best {e.min():.1e}, {fit}")
+    return lines
+
+
+def draw(data: Mapping[str, Any], path: Path) -> None:
+    """A panel per problem: H¹ solid, H² dashed, a colour per family."""
+    plt = paper_style()
+    figure, axes = plt.subplots(2, 2, figsize=(9.2, 6.8), layout="constrained")
+    looks = {"broad": (BLUE, "o", "broad tanh basis, $R$ fixed"), "waves": (RED, "s", "waves, $R(N, d)$")}
+    table = studies()
+    for ax, (name, found), letter in zip(axes.flat, data.items(), "abcd"):
+        study = table[name]
+        N = np.array(found["widths"], dtype=float)
+        for family, runs in found["errors"].items():
+            colour, marker, label = looks[family]
+            values = np.array(runs)
+            for k, line in ((1, "-"), (2, "--")):
+                e = values[:, :, k - 1]
+                ax.fill_between(N, e.min(axis=1), e.max(axis=1), color=colour, alpha=0.15, linewidth=0)
+                ax.plot(
+                    N, np.median(e, axis=1), line, color=colour, marker=marker,
+                    markerfacecolor=colour if k == 1 else "white", label=f"{label}: $H^{k}$",
+                )  # fmt: skip
+        if math.isfinite(study.smoothness):
+            _slopes(ax, study, N, np.median(np.array(found["errors"]["waves"]), axis=1))
+        ax.set(xscale="log", yscale="log", xlabel="width $N$ (nodes)")
+        ax.set_xticks(N if len(N) < 9 else N[[0, 2, 4, 6, 8, 9]])
+        ax.xaxis.set_major_formatter("{x:.0f}")
+        ax.xaxis.set_minor_locator(plt.NullLocator())
+        suffix = "" if math.isfinite(study.smoothness) else f", broad $R$ = {study.scale:g}"
+        ax.set_title(f"({letter})  {found['title']}{suffix}", loc="left")
+    for ax in axes[:, 0]:
+        ax.set_ylabel(r"relative error $\|u-u_N\|_{H^k}\,/\,\|u\|_{H^k}$")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _slopes(ax: Any, study: Study, N: Array, values: Array) -> None:
+    """The rates N^{-(s-k)/d} of N functions that resolve all directions alike, below the curves."""
+    d = len(study.problem.coordinates)
+    for k in (1, 2):
+        rate = (study.smoothness - k) / d
+        M = N[-3:]
+        line = 0.35 * values[-3, k - 1] * (M / M[0]) ** -rate
+        ax.plot(M, line, color=GREY, linewidth=1.1)
+        ax.annotate(
+            f"$N^{{-{rate:g}}}$", (M[1], line[1]), (-3, -4), textcoords="offset points",
+            ha="right", va="top", color=GREY, fontsize=8.5,
+        )  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> None:
+    if "--draw" not in arguments:
+        data = {}
+        for name, study in studies().items():
+            data[name] = measure(study, study.widths, SEEDS)
+            print(f"{name} done", file=sys.stderr, flush=True)
+        DATA.parent.mkdir(parents=True, exist_ok=True)
+        DATA.write_text(json.dumps(data, indent=1))
+    data = json.loads(DATA.read_text())
+    print("\n".join(summary(data)))
+    draw(data, FIGURE)
+    print(f"drawn in {FIGURE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    with threads(1):
+        main(sys.argv[1:])

@@ -1,0 +1,255 @@
+"""e(N, n, R): errors and time of the published method against nodes, points and scale, one at a time.
+
+The paper's parameter sensitivity analysis, for TC-1 (linear) and TC-9 (nonlinear): around the published
+settings one of three parameters is varied, three seeds each. Beside each curve stands what
+``pibls.solve(problem, tol=1e-13)`` chooses by itself. TC-9 is solved by Gauss-Newton in place of
+Algorithm 2, which runs once, at the published settings, for comparison.
+
+    python benchmarks/sensitivity.py            # measure (about 4 minutes) and draw
+    python benchmarks/sensitivity.py --draw     # draw again what was measured
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pibls
+from benchmarks.measure import errors, threads, timed
+from pibls.cases.case import Case
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs/data/sensitivity.json"
+FIGURE = ROOT / "docs/figures/sensitivity.png"
+SEEDS = range(3)
+TOL = 1e-13
+
+# Nodes are varied by the number of groups, points at a fixed share of boundary points.
+VALUES: dict[str, dict[str, tuple[float, ...]]] = {
+    "TC-1": {
+        "nodes": (62, 124, 186, 310, 496, 744, 1240, 1860),
+        "points": (32, 64, 102, 152, 252, 452, 902, 1802),
+        "scale": (0.5, 1, 2, 3, 5, 8, 15.1, 30, 60, 120),
+    },
+    "TC-9": {
+        "nodes": (70, 140, 280, 420, 700, 980, 1400, 1820),
+        "points": (200, 400, 700, 1000, 1400, 2000, 4000, 5000),
+        "scale": (0.5, 1, 2, 3, 4, 6, 10, 20, 50, 120),
+    },
+}
+LABELS = {"nodes": "hidden nodes", "points": "training points", "scale": "range $R$ of the random weights"}
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#555555"
+
+Run = dict[str, float]
+
+
+def paper_style() -> Any:
+    """Matplotlib's pyplot, without a display, with the fonts and lines of a printed figure."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update(
+        {
+            "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9, "legend.fontsize": 8.5,
+            "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.grid": True, "grid.color": "#e4e4e4",
+            "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.spines.top": False,
+            "axes.spines.right": False, "lines.linewidth": 1.6, "lines.markersize": 4.5,
+            "savefig.dpi": 200, "legend.frameon": False, "mathtext.fontset": "stixsans",
+        }
+    )  # fmt: skip
+    return plt
+
+
+def settings_with(case: Case, parameter: str, value: float) -> dict[str, Any]:
+    """The published settings with one parameter changed; TC-9 by Gauss-Newton without restarts."""
+    settings = dict(case.published.settings)
+    basis, points = settings["basis"], settings["points"]
+    if parameter == "nodes":
+        share = value / basis.size
+        groups = [max(round(share * g), 1) for g in (basis.feature_groups, basis.enhancement_groups)]
+        settings["basis"] = replace(basis, feature_groups=groups[0], enhancement_groups=groups[1])
+    elif parameter == "points":
+        boundary = 2 if points.boundary == 2 else round(value * points.boundary / count(points))
+        settings["points"] = replace(points, interior=round(value) - boundary, boundary=boundary)
+    else:
+        settings["basis"] = replace(basis, scale=float(value))
+    if not case.problem.is_linear:
+        settings["method"] = pibls.GaussNewton(rounds=0, linear=pibls.RidgeQR())
+    return settings
+
+
+def count(points: pibls.Points) -> int:
+    return points.interior + points.boundary + points.initial
+
+
+def run(case: Case, seed: int, **settings: Any) -> Run:
+    """One solve: what it used, its errors on points that were not fitted, its seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution, seconds = timed(lambda: pibls.solve(case.problem, seed=seed, **settings))
+    largest, mean = errors(case, solution)
+    scale = solution.settings["basis"].scale
+    return {
+        "nodes": solution.nodes,
+        "points": count(solution.settings["points"]),
+        "scale": float(scale[0] if isinstance(scale, tuple) else scale),
+        "max": largest,
+        "l2": mean,
+        "seconds": seconds,
+    }
+
+
+def median(runs: Sequence[Run]) -> Run:
+    return {key: float(np.median([r[key] for r in runs])) for key in runs[0]}
+
+
+def study(
+    case: Case, values: Mapping[str, Sequence[float]], seeds: Sequence[int], compare: bool = True
+) -> dict[str, Any]:
+    """All sweeps of one case, the automatic choice, and Algorithm 2 where it was replaced."""
+    pibls.solve(case.problem, tol=TOL)  # the first solve pays for imports
+    found: dict[str, Any] = {
+        "title": case.title,
+        "published": {
+            "nodes": case.published.settings["basis"].size,
+            "points": count(case.published.settings["points"]),
+            "scale": case.published.settings["basis"].scale,
+            "max": case.published.max_error,
+            "l2": case.published.l2_error,
+            "seconds": case.published.seconds,
+        },
+        "automatic": [run(case, seed, tol=TOL) for seed in seeds],
+        "sweeps": {
+            parameter: [[run(case, s, **settings_with(case, parameter, v)) for s in seeds] for v in steps]
+            for parameter, steps in values.items()
+        },
+    }
+    if compare and not case.problem.is_linear:
+        found["algorithm 2"] = run(case, 0, **case.published.settings)
+    return found
+
+
+def draw(data: Mapping[str, Any], path: Path) -> None:
+    """Per case a row of errors and a row of times; a column per parameter."""
+    plt = paper_style()
+    figure, axes = plt.subplots(
+        2 * len(data), 3, figsize=(11, 3.9 * len(data)), sharex="col", sharey="row",
+        height_ratios=[2.6, 1.0] * len(data), layout="constrained", squeeze=False,
+    )  # fmt: skip
+    for i, (name, found) in enumerate(data.items()):
+        for j, parameter in enumerate(LABELS):
+            upper, lower = axes[2 * i, j], axes[2 * i + 1, j]
+            _curves(upper, found, parameter, {"max": (BLUE, "o"), "l2": (ORANGE, "s")})
+            _curves(lower, found, parameter, {"seconds": (GREEN, "^")})
+            _reference(upper, lower, found, parameter)
+            for ax in (upper, lower):
+                ax.set(xscale="log", yscale="log")
+                ax.tick_params(labelbottom=True)
+            _plain_ticks(upper, lower)
+            method = "" if "algorithm 2" not in found else " (Gauss-Newton)"
+            upper.set_title(
+                f"({'abcdef'[3 * i + j]})  {name}{method}: {LABELS[parameter].partition(' of')[0]}",
+                loc="left",
+            )
+            lower.set_xlabel(LABELS[parameter])
+        axes[2 * i, 0].set_ylabel("absolute error")
+        axes[2 * i + 1, 0].set_ylabel("time (s)")
+        for ax, room in ((axes[2 * i, 0], 2e5), (axes[2 * i + 1, 0], 3.0)):
+            low, high = ax.get_ylim()
+            ax.set_ylim(low / room, high)
+    handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels())}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+NAMES = {"max": "maximum error", "l2": "$L_2$ error", "seconds": "time"}
+
+
+def _curves(ax: Any, found: Mapping[str, Any], parameter: str, keys: Mapping[str, tuple[str, str]]) -> None:
+    runs = found["sweeps"][parameter]
+    x = [r[0][parameter] for r in runs]
+    for key, (colour, marker) in keys.items():
+        values = np.array([[r[key] for r in step] for step in runs])
+        ax.fill_between(x, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.2, linewidth=0)
+        label = f"{NAMES[key]}, published method"
+        ax.plot(x, np.median(values, axis=1), color=colour, marker=marker, label=label)
+
+
+def _reference(upper: Any, lower: Any, found: Mapping[str, Any], parameter: str) -> None:
+    """The published setting, the paper's result there, Algorithm 2, and the automatic choice."""
+    paper, auto = found["published"], median(found["automatic"])
+    for ax, low in ((upper, 0.3), (lower, 0.0)):
+        ax.axvline(paper[parameter], low, color=GREY, linestyle=":", linewidth=1.1, label="published setting")
+    hollow = {"linestyle": "none", "markerfacecolor": "white", "markersize": 6, "zorder": 5}
+    upper.plot(
+        paper[parameter], paper["max"], "D", color=GREY, label="the paper's own maximum error, time", **hollow
+    )
+    lower.plot(paper[parameter], paper["seconds"], "D", color=GREY, **hollow)
+    if "algorithm 2" in found:
+        other = found["algorithm 2"]
+        upper.plot(other[parameter], other["max"], "s", color=RED, label="Algorithm 2 here (TC-9)", **hollow)
+        lower.plot(other[parameter], other["seconds"], "s", color=RED, **hollow)
+    star = {"color": RED, "markersize": 13, "markeredgecolor": "white", "zorder": 6, "linestyle": "none"}
+    upper.plot(auto[parameter], auto["max"], "*", label="automatic choice: maximum error, time", **star)
+    lower.plot(auto[parameter], auto["seconds"], "*", **star)
+    value = f"$R$ = {auto['scale']:.3g}" if parameter == "scale" else f"{auto[parameter]:.0f} {parameter}"
+    last = max(step[0][parameter] for step in found["sweeps"][parameter])
+    side = "left" if parameter != "scale" else "right" if auto[parameter] > 0.8 * last else "center"
+    text = {"textcoords": "offset points", "va": "top", "color": RED, "fontsize": 8.5, "linespacing": 1.15}
+    upper.annotate(
+        f"automatic:\n{value}, {auto['max']:.0e}", (auto[parameter], auto["max"]),
+        ({"left": -7, "right": 7, "center": 0}[side], -8), ha=side, **text,
+    )  # fmt: skip
+    lower.annotate(
+        f"{auto['seconds']:.2g} s", (auto[parameter], auto["seconds"]),
+        (-9 if side == "right" else 9, 0), ha="right" if side == "right" else "left", **text,
+    )  # fmt: skip
+
+
+def _plain_ticks(*axes: Any) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for ax in axes:
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def main(arguments: Sequence[str]) -> None:
+    if "--draw" not in arguments:
+        data = {}
+        for name, values in VALUES.items():
+            data[name] = study(pibls.cases[name], values, SEEDS)
+            print(f"{name} done", file=sys.stderr, flush=True)
+        DATA.parent.mkdir(parents=True, exist_ok=True)
+        DATA.write_text(json.dumps(data, indent=1))
+    data = json.loads(DATA.read_text())
+    for name, found in data.items():
+        print(f"{name}: automatic {median(found['automatic'])}")
+        for parameter, runs in found["sweeps"].items():
+            for step in runs:
+                m = median(step)
+                found_there = f"max {m['max']:.1e}, L2 {m['l2']:.1e}, {m['seconds']:.2f} s"
+                print(f"  {parameter} {m[parameter]:g}: {found_there}")
+        if "algorithm 2" in found:
+            print(f"  Algorithm 2 at the published settings: {found['algorithm 2']}")
+    draw(data, FIGURE)
+    print(f"drawn in {FIGURE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    with threads(1):
+        main(sys.argv[1:])

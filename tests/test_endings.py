@@ -1,0 +1,193 @@
+"""Honest endings: what `solve` says when there is no solution, too many, or not enough time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+
+x, y, t = sp.symbols("x y t")
+U = sp.Function("u")
+
+
+def contradictory() -> dict[str, pibls.Problem]:
+    u, v = U(x), U(x, y)
+    line, square = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+    return {
+        "two values at one end": pibls.Problem(
+            line,
+            [u.diff(x, 2)],
+            [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)),
+             pibls.Dirichlet(u, 0, on=sp.Eq(x, 1))],
+        ),
+        "too many conditions": pibls.Problem(
+            line, [u.diff(x) - u], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1))]
+        ),
+        "flux without a source": pibls.Problem(
+            square, [v.diff(x, 2) + v.diff(y, 2)],
+            [pibls.Neumann(v, 1), pibls.Dirichlet(v, 0, on={x: 0, y: 0})],
+        ),
+        "resonance": pibls.Problem(
+            pibls.Interval(x, 0, sp.pi), [sp.Eq(u.diff(x, 2) + u, sp.sin(x))], [pibls.Dirichlet(u, 0)]
+        ),
+        "blow-up": pibls.Problem(
+            pibls.Interval(t, 0, 2), [U(t).diff(t) - U(t) ** 2], [pibls.Initial(U(t), 1)]
+        ),
+        "no real root": pibls.Problem(line, [u**2 + 1 + 0 * x], [pibls.Dirichlet(u, 0)]),
+    }  # fmt: skip
+
+
+def undetermined() -> dict[str, pibls.Problem]:
+    u, v = U(x), U(x, y)
+    line, square = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+    w = U(x, t)
+    return {
+        "one condition for two": pibls.Problem(
+            line, [u.diff(x, 2) - 1], [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0))]
+        ),
+        "only derivatives": pibls.Problem(
+            square, [sp.Eq(v.diff(x, 2) + v.diff(y, 2), 2)],
+            [pibls.Neumann(v, sp.Rational(1, 2))],
+        ),
+        "eigenfunction": pibls.Problem(
+            pibls.Interval(x, 0, sp.pi), [u.diff(x, 2) + u], [pibls.Condition(u.diff(x), on=sp.Eq(x, sp.pi / 2))]
+        ),
+        "no start": pibls.Problem(
+            pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t) - w.diff(x, 2)], [pibls.Dirichlet(w, 0)]
+        ),
+        "no velocity": pibls.Problem(
+            pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t, 2) - w.diff(x, 2)],
+            [pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))],
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", contradictory())
+def test_without_a_solution_it_says_so(name: str, seed: int) -> None:
+    problem = contradictory()[name]
+    with pytest.warns(pibls.ConvergenceWarning):
+        solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
+    assert not solution.converged
+    # At an eigenvalue a huge multiple of the eigenfunction fits the equation to rounding.
+    expected = pibls.Status.UNDETERMINED if name == "resonance" else pibls.Status.NO_SOLUTION
+    assert solution.status is expected
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", undetermined())
+def test_with_many_solutions_it_says_so(name: str, seed: int) -> None:
+    problem = undetermined()[name]
+    with pytest.warns(pibls.ConvergenceWarning, match="under-determined|missing"):
+        solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
+    assert not solution.converged
+    assert solution.status is pibls.Status.UNDETERMINED
+
+
+def layer(steepness: int) -> pibls.Problem:
+    u = U(x, y)
+    exact = sp.tanh(steepness * (x + y - 1))
+    source = exact.diff(x, 2) + exact.diff(y, 2)
+    return pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), source)],
+        [pibls.Dirichlet(u, exact)],
+    )
+
+
+def test_node_limit_is_respected_and_warns_once() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solution = pibls.solve(layer(10), max_nodes=200)
+    assert solution.nodes <= 200
+    assert [w.category for w in caught] == [pibls.ConvergenceWarning]
+    assert not solution.converged
+    assert solution.error.max > 1e-10
+    X = solution.problem.domain.interior(500, np.random.default_rng(0))
+    assert np.abs(solution(*X.T) - np.tanh(10 * (X.sum(axis=1) - 1))).max() <= solution.error.max
+
+
+def test_time_limit_is_respected() -> None:
+    with pytest.warns(pibls.ConvergenceWarning, match="time limit"):
+        solution = pibls.solve(layer(40), tol=1e-13, time_limit=0.5)
+    assert solution.status is pibls.Status.TIME_LIMIT
+    assert solution.seconds < 3.0
+
+
+def test_rounding_floor() -> None:
+    """A tolerance below double precision ends at the floor and says where it lies."""
+    case = pibls.cases["TC-5"]
+    with pytest.warns(pibls.ConvergenceWarning, match="rounding floor"):
+        solution = pibls.solve(case.problem, tol=1e-17)
+    assert solution.status is pibls.Status.FLOOR
+    X = case.problem.domain.interior(1000, np.random.default_rng(0))
+    assert np.abs(solution(*X.T) - case.exact(*X.T)).max() <= solution.error.max < 1e-12
+
+
+def test_interruption_returns_the_best_so_far() -> None:
+    seen: list[pibls.Progress] = []
+
+    def stop(progress: pibls.Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(pibls.ConvergenceWarning, match="Interrupted"):
+        solution = pibls.solve(layer(20), tol=1e-13, callback=stop)
+    assert solution.status is pibls.Status.INTERRUPTED
+    assert np.isfinite(solution(0.3, 0.4))
+
+
+def test_a_signal_returns_control_at_once() -> None:
+    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.warns(pibls.ConvergenceWarning):
+            solution = pibls.solve(layer(60), tol=1e-13)
+    except KeyboardInterrupt:  # nothing had been found yet
+        return
+    finally:
+        timer.cancel()
+    assert solution.status is pibls.Status.INTERRUPTED
+    assert solution.seconds < 8.0
+
+
+def test_callback_and_history() -> None:
+    seen: list[pibls.Progress] = []
+    solution = pibls.solve(pibls.cases["TC-3"].problem, callback=seen.append)
+    assert list(solution.history) == seen
+    assert seen[-1].error is not None
+    assert seen[-1].error <= 1e-10
+    assert [p.nodes for p in seen] == sorted(p.nodes for p in seen)
+
+
+def test_progress_display_is_silent_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    pibls.solve(pibls.cases["TC-2"].problem, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["TC-2", "TC-8", "TC-11"])
+def test_same_seed_same_result(name: str) -> None:
+    first, again = (pibls.solve(pibls.cases[name].problem, seed=3) for _ in range(2))
+    other = pibls.solve(pibls.cases[name].problem, seed=4)
+    assert np.array_equal(first.weights, again.weights)
+    assert not np.array_equal(first.weights, other.weights)
+
+
+def test_given_settings_are_used_exactly() -> None:
+    case = pibls.cases["TC-2"]
+    settings = case.published.settings
+    solution = pibls.solve(case.problem, **settings)
+    assert solution.nodes == settings["basis"].size
+    assert solution.settings["points"] == settings["points"]
+    assert solution.error.max > 0  # estimated on demand
+    points = pibls.Points(300, 2)
+    assert pibls.solve(case.problem, points=points).settings["points"] == points

@@ -1,0 +1,83 @@
+"""The studies behind docs/sensitivity.md, docs/convergence.md and docs/scale.md, in miniature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import convergence, scale_figure, sensitivity
+
+import pibls
+from pibls.scale import scale_for
+
+pytest.importorskip("matplotlib")
+
+
+def test_sensitivity(tmp_path: Path) -> None:
+    """One parameter varies, the others stay as published; the figure draws."""
+    case = pibls.cases["TC-1"]
+    values = {"nodes": (62, 310), "points": (64, 252), "scale": (2.0, 15.1)}
+    found = sensitivity.study(case, values, seeds=range(1))
+    published = found["published"]
+    for parameter, runs in found["sweeps"].items():
+        assert [step[0][parameter] for step in runs] == list(values[parameter])
+        for other in {"nodes", "points", "scale"} - {parameter}:
+            assert all(step[0][other] == published[other] for step in runs)
+    assert found["sweeps"]["nodes"][1][0]["max"] < 1e-10
+    assert found["automatic"][0]["max"] < 1e-13
+    sensitivity.draw({"TC-1": found}, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["TC-1", "TC-9"])
+def test_sensitivity_runs_through_the_published_settings(name: str) -> None:
+    case = pibls.cases[name]
+    published = case.published.settings
+    for parameter, values in sensitivity.VALUES[name].items():
+        same = [sensitivity.settings_with(case, parameter, v) for v in values]
+        assert any(s["basis"] == published["basis"] and s["points"] == published["points"] for s in same)
+    for nodes in sensitivity.VALUES[name]["nodes"]:
+        assert sensitivity.settings_with(case, "nodes", nodes)["basis"].size == nodes
+
+
+@pytest.mark.parametrize("name", ["TC-3", "TC-5", "TC-11"])
+def test_convergence_knows_the_exact_solutions(name: str) -> None:
+    study, case = convergence.studies()[name], pibls.cases[name]
+    X = study.problem.domain.interior(50, np.random.default_rng(1)).T
+    mine = convergence._numbers(study.exact, study.problem.coordinates, X)
+    np.testing.assert_allclose(mine, case.exact(*X), rtol=1e-13)
+
+
+def test_convergence_in_sobolev_norms(tmp_path: Path) -> None:
+    """Errors fall with the width, in H¹ faster than in H² where smoothness is limited."""
+    data = {}
+    for name, study in convergence.studies().items():
+        widths = (24, 48, 64) if name == "TC-3" else (64, 128, 256)
+        data[name] = convergence.measure(study, widths, seeds=range(1))
+        for runs in data[name]["errors"].values():
+            first, last = np.array(runs)[0, 0], np.array(runs)[-1, 0]
+            assert (last < first).all()
+            assert last[0] < last[1] or last[1] < 1e-9
+    assert len(convergence.summary(data)) == 16
+    convergence.draw(data, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_fits_find_the_rates_they_are_given() -> None:
+    N = np.array([64.0, 256.0, 512.0, 1024.0])
+    assert convergence.fitted_rate(N, 3.0 * N**-1.5) == pytest.approx(1.5)
+    assert convergence.fitted_decay(N, 10.0 ** (-0.4 * N**0.5), 2) == pytest.approx(0.4)
+
+
+def test_scale_rule_is_near_the_best_scale(tmp_path: Path) -> None:
+    """At the rule the error is within a factor of 100 of the best, where it varies by 10¹⁰."""
+    data = scale_figure.measure(
+        (32, 64), ("TC-5", "TC-7"), nodes=256, steps=(5, 7), seeds=range(1), other_widths=()
+    )
+    assert data["errors"]["rule"] == scale_for("waves", 256, 2)
+    for R, least, at_rule in scale_figure.best(data).values():
+        assert 0.5 < R / data["errors"]["rule"] < 2.1
+        assert at_rule < 100 * least
+    scale_figure.draw(data, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
