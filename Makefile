@@ -9,8 +9,9 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
 
+# One BLAS thread per test process: two processes with two threads each wait for one another.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

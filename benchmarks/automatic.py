@@ -50,7 +50,16 @@ def main(names: list[str]) -> None:
                  f"{ratios[-1]:.3f}")
             )  # fmt: skip
             print(f"{name} done", file=sys.stderr, flush=True)
-    header = ("case", "median", "worst of 10", "paper", "least estimate/true", "seconds", "published s", "ratio")
+    header = (
+        "case",
+        "median",
+        "worst of 10",
+        "paper",
+        "least estimate/true",
+        "seconds",
+        "published s",
+        "ratio",
+    )
     print("solve(problem, tol=1e-13), errors relative to max|u|, against the published settings:\n")
     print(table(header, rows))
     print(f"\ngeometric mean of the time ratios: {np.exp(np.mean(np.log(ratios))):.3f}")

@@ -80,7 +80,7 @@ def regimes(
 
 
 def leaning(nodes: int, factors: Sequence[float], seeds: Sequence[int]) -> dict[str, list[float]]:
-    """Poisson's equation with u = sin 12πx sin πy: errors of waves with scales (R f, R/f), all of one volume."""
+    """Poisson with u = sin 12πx sin πy: errors of waves with scales (R f, R/f), all of one volume."""
     x, y = sp.symbols("x y")
     u = sp.Function("u")(x, y)
     exact = sp.sin(12 * sp.pi * x) * sp.sin(sp.pi * y)
@@ -122,7 +122,7 @@ def measure(
     return {
         "ranks": {"scales": wide, "shares": ranks(rank_widths, wide, seeds)},
         "regimes": regimes(names, other_widths, FACTORS, seeds),
-        "leaning": leaning(4 * nodes // 2, (1.0, 2.0, 4.0), seeds),
+        "leaning": leaning(2 * nodes, (1.0, 2.0, 4.0), seeds),
         "errors": {
             "nodes": nodes,
             "rule": rule,

@@ -97,15 +97,17 @@ def attempt(
         where = place(lowered, bench.domain, points, bench.stream(2, key))
         system = assemble(lowered, where, basis)
         outcome = _solve(system, bench, method, start, key)
-        residuals = judge(lowered, bench.held_out, basis, outcome.w)
-        values = unknowns_at(bench, basis, outcome.w)
-        freedom = _freedom(bench, system, basis, outcome, key) if probe else 0.0
+        phi = basis.jets(bench.check, [(0,) * lowered.dimension])[0]
+        values = _unknowns(phi, outcome.w)
+        sizes = np.abs(values).max(axis=1, initial=0.0)
+        residuals = judge(lowered, bench.held_out, basis, outcome.w, sizes)
+        freedom = _freedom(bench.stream(4, key), system, phi, outcome) if probe else 0.0
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
     return Attempt(spec, points, basis, outcome, residuals, values, seconds, freedom)
 
 
-def _freedom(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: int) -> float:
+def _freedom(rng: np.random.Generator, system: System, phi: Array, outcome: Outcome) -> float:
     """max|u(w - J⁺Jw)| / max|u(w)| for random weights w: what is left of u where J sees nothing.
 
     Of a well-posed problem rounding leaves some 1e-14; a missing condition leaves all of some
@@ -116,10 +118,10 @@ def _freedom(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: 
         return 0.0
     factors = outcome.factors if system.is_linear else None
     factors = factors if factors is not None else RidgeQR().factor(J)
-    w = bench.stream(4, key).standard_normal(system.shape[1])
+    w = rng.standard_normal(system.shape[1])
     left = w - factors.apply(J @ w)
     left -= factors.apply(J @ left)
-    before, after = (np.abs(unknowns_at(bench, basis, v)).max(axis=1) for v in (w, left))
+    before, after = (np.abs(_unknowns(phi, v)).max(axis=1) for v in (w, left))
     return float(np.max(after / np.maximum(before, np.finfo(float).tiny)))
 
 
@@ -137,11 +139,9 @@ def _solve(system: System, bench: Bench, method: Method | None, start: Attempt |
     return GaussNewton(linear=RidgeQR()).descend(system, np.concatenate(values), start.relative)
 
 
-def unknowns_at(bench: Bench, basis: Basis, w: Array) -> Array:
-    """Every unknown at the check points, (unknowns, n)."""
-    zero = (0,) * bench.lowered.dimension
-    phi = basis.jets(bench.check, [zero])[0]
-    return np.asarray((phi @ w.reshape(bench.lowered.unknowns, basis.size).T).T)
+def _unknowns(phi: Array, w: Array) -> Array:
+    """Every unknown from the basis functions at some points (n, M): (unknowns, n)."""
+    return np.asarray(w.reshape(-1, phi.shape[1]) @ phi.T)
 
 
 def default_points(spec: BasisSpec, domain: Domain) -> Points:

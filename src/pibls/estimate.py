@@ -48,11 +48,11 @@ class Norms:
 
 
 def judge(
-    lowered: LoweredProblem, held_out: Mapping[Region, PointSet], basis: Basis, w: Array
+    lowered: LoweredProblem, held_out: Mapping[Region, PointSet], basis: Basis, w: Array, sizes: Array
 ) -> dict[str, Norms]:
     """How well each equation and condition holds on points that were not fitted."""
     out = {}
-    for name, found in residuals_at(lowered, held_out, basis, w).items():
+    for name, found in residuals_at(lowered, held_out, basis, w, sizes).items():
         r = found.values
         if not np.isfinite(r).all():
             out[name] = Norms(np.inf, np.inf, np.inf)

@@ -220,25 +220,22 @@ class Judged:
 
 
 def residuals_at(
-    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array
+    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array, sizes: Array
 ) -> dict[str, Judged]:
-    """r(w) by name at other points, without forming any matrix.
+    """r(w) by name at other points, without forming any matrix; ``sizes`` holds max|u| per unknown.
 
     A term a ∂^α u is as large as ∂^α u gets anywhere: on a side where u = 0 is prescribed, u itself
     would be no measure for its own error.
     """
     values = []
-    X = np.concatenate([site for found in points.values() for site in found.sites])
-    zero = (0,) * lowered.dimension
-    unknowns = tuple(Jet(k, zero) for k in range(lowered.unknowns))
-    sizes = np.abs(jet_values(basis, (X,), unknowns, w)).max(axis=1, initial=0.0)
-    largest = {(k, zero): float(size) for k, size in enumerate(sizes)}
+    largest = {(k, (0,) * lowered.dimension): float(size) for k, size in enumerate(sizes)}
     for residual in lowered.residuals:
         jets = (*residual.linear, *residual.nonlinear)
         values.append(jet_values(basis, points[residual.region].sites, jets, w))
         for jet, v in zip(jets, values[-1], strict=True):
             key = (jet.unknown, jet.alpha)
             largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
+    X = np.concatenate([site for found in points.values() for site in found.sites])
     half = 0.5 * np.ptp(X, axis=0)
     half[half == 0] = 1.0
 

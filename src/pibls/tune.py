@@ -31,6 +31,7 @@ _SMALL_ENOUGH = 1e-6  # relative residual at which the equations hold …
 _FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
 _LARGE = 2e-2  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
+_NOTHING = 0.1  # an estimated error of this share of max|u| at the last width is no solution at all
 _FREE = 1e-10  # share of a random function that rounding may leave undetermined
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
@@ -130,12 +131,13 @@ class Search:
 
     def _admit(self) -> None:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
-        if self.best is not None and self.best.relative > _LARGE and not self.status.converged:
-            self.error = ErrorEstimate(
-                max(self.error.max, self.best.size), max(self.error.l2, self.best.size)
-            )
-            if self.status is Status.NODE_LIMIT:
-                self.status = Status.NO_SOLUTION
+        if self.best is None or self.status.converged:
+            return
+        size = self.best.size
+        if self.best.relative > _LARGE:
+            self.error = ErrorEstimate(max(self.error.max, size), max(self.error.l2, size))
+        if self.status is Status.NODE_LIMIT and self.error.max > _NOTHING * size:
+            self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
         most = max(self.max_nodes // self.bench.lowered.unknowns, 2)
