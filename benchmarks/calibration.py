@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import table, threads, timed
 from benchmarks.problems import Known, all_problems
 
+ROOT = Path(__file__).resolve().parents[1]
 TOLERANCES = (1e-4, 1e-7, 1e-10)
 DATA = ROOT / "docs/data/calibration.json"
 FIGURE = ROOT / "docs/figures/calibration.png"

@@ -86,7 +86,7 @@ def settings_with(case: Case, parameter: str, value: float) -> dict[str, Any]:
     else:
         settings["basis"] = replace(basis, scale=float(value))
     if not case.problem.is_linear:
-        settings["method"] = pibls.GaussNewton(rounds=0, linear=pibls.RidgeQR())
+        settings["method"] = pibls.GaussNewton(continuation=0, rounds=0, linear=pibls.RidgeQR())
     return settings
 
 
@@ -169,7 +169,7 @@ def draw(data: Mapping[str, Any], path: Path) -> None:
             lower.set_xlabel(LABELS[parameter])
         axes[2 * i, 0].set_ylabel("absolute error")
         axes[2 * i + 1, 0].set_ylabel("CPU time (s)")
-        for ax, room in ((axes[2 * i, 0], 2e5), (axes[2 * i + 1, 0], 3.0)):
+        for ax, room in ((axes[2 * i, 0], 2e4), (axes[2 * i + 1, 0], 3.0)):
             low, high = ax.get_ylim()
             ax.set_ylim(low / room, high)
     handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels())}

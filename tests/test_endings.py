@@ -28,7 +28,8 @@ def contradictory() -> dict[str, pibls.Problem]:
              pibls.Dirichlet(u, 0, on=sp.Eq(x, 1))],
         ),
         "too many conditions": pibls.Problem(
-            line, [u.diff(x) - u], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1))]
+            line, [u.diff(x) - u],
+            [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1))],
         ),
         "flux without a source": pibls.Problem(
             square, [v.diff(x, 2) + v.diff(y, 2)],
@@ -57,7 +58,8 @@ def undetermined() -> dict[str, pibls.Problem]:
             [pibls.Neumann(v, sp.Rational(1, 2))],
         ),
         "eigenfunction": pibls.Problem(
-            pibls.Interval(x, 0, sp.pi), [u.diff(x, 2) + u], [pibls.Condition(u.diff(x), on=sp.Eq(x, sp.pi / 2))]
+            pibls.Interval(x, 0, sp.pi), [u.diff(x, 2) + u],
+            [pibls.Condition(u.diff(x), on=sp.Eq(x, sp.pi / 2))],
         ),
         "no start": pibls.Problem(
             pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t) - w.diff(x, 2)], [pibls.Dirichlet(w, 0)]

@@ -48,18 +48,19 @@ class Norms:
 
 
 def judge(
-    lowered: LoweredProblem, held_out: Mapping[Region, PointSet], basis: Basis, w: Array, sizes: Array
-) -> dict[str, Norms]:
-    """How well each equation and condition holds on points that were not fitted."""
+    lowered: LoweredProblem, held_out: Mapping[Region, PointSet], basis: Basis, w: Array
+) -> tuple[dict[str, Norms], Array]:
+    """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
     out = {}
-    for name, found in residuals_at(lowered, held_out, basis, w, sizes).items():
+    judged, unknowns = residuals_at(lowered, held_out, basis, w)
+    for name, found in judged.items():
         r = found.values
         if not np.isfinite(r).all():
             out[name] = Norms(np.inf, np.inf, np.inf)
             continue
         top, rms = float(np.abs(r).max(initial=0.0)), float(np.sqrt(np.mean(r**2)))
         out[name] = Norms(top, rms, rms / found.size if found.size > 0 else 0.0)
-    return out
+    return out, unknowns
 
 
 def compare(u: Array, other: Array, safety: float = SAFETY) -> ErrorEstimate:

@@ -7,7 +7,7 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -220,43 +220,62 @@ class Judged:
 
 
 def residuals_at(
-    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array, sizes: Array
-) -> dict[str, Judged]:
-    """r(w) by name at other points, without forming any matrix; ``sizes`` holds max|u| per unknown.
+    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array
+) -> tuple[dict[str, Judged], Array]:
+    """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed.
 
     A term a ∂^α u is as large as ∂^α u gets anywhere: on a side where u = 0 is prescribed, u itself
     would be no measure for its own error.
     """
-    values = []
-    largest = {(k, (0,) * lowered.dimension): float(size) for k, size in enumerate(sizes)}
+    zero = (0,) * lowered.dimension
+    jets: dict[Region, dict[Jet, Array]] = {}
+    for region, found in points.items():
+        wanted = {j: None for r in lowered.residuals if r.region == region for j in (*r.linear, *r.nonlinear)}
+        wanted |= {Jet(k, zero, s): None for s in range(len(found.sites)) for k in range(lowered.unknowns)}
+        keys = tuple(wanted)
+        jets[region] = dict(zip(keys, jet_values(basis, found.sites, keys, w), strict=True))
+    unknowns = np.array(
+        [
+            np.concatenate([jets[r][Jet(k, zero, s)] for r in points for s in range(len(points[r].sites))])
+            for k in range(lowered.unknowns)
+        ]
+    )
+    sizes = _sizes(jets, points, unknowns)
+    out = {}
     for residual in lowered.residuals:
-        jets = (*residual.linear, *residual.nonlinear)
-        values.append(jet_values(basis, points[residual.region].sites, jets, w))
-        for jet, v in zip(jets, values[-1], strict=True):
-            key = (jet.unknown, jet.alpha)
-            largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
+        where, found_jets = points[residual.region], jets[residual.region]
+        data = residual.known_data(where.sites[0])
+        a = residual.coefficients(where.sites[0], where.normals, data)
+        nonlinear = np.array([found_jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
+        rest = residual.rest(where.sites[0], where.normals, data, nonlinear)
+        terms = [float(np.abs(rest).max(initial=0.0))]
+        values = rest
+        for c, jet in zip(a, residual.linear, strict=True):
+            values = values + c * found_jets[jet]
+            terms.append(float(np.abs(c).max(initial=0.0)) * sizes(jet))
+        out[residual.name] = Judged(values, max(terms))
+    return out, unknowns
+
+
+def _sizes(
+    jets: Mapping[Region, Mapping[Jet, Array]], points: Mapping[Region, PointSet], unknowns: Array
+) -> Callable[[Jet], float]:
+    """How large ∂^α u gets anywhere; at least as for a function that varies over the whole domain."""
     X = np.concatenate([site for found in points.values() for site in found.sites])
     half = 0.5 * np.ptp(X, axis=0)
     half[half == 0] = 1.0
+    natural = np.abs(unknowns).max(axis=1, initial=0.0)
+    largest: dict[tuple[int, MultiIndex], float] = {}
+    for found in jets.values():
+        for jet, v in found.items():
+            key = (jet.unknown, jet.alpha)
+            largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
 
-    def natural(jet: Jet) -> float:
-        """∂^α u of a function of this size that varies over the whole domain: not less than rounding."""
-        return float(sizes[jet.unknown]) / float(np.prod(half ** np.array(jet.alpha)))
+    def size(jet: Jet) -> float:
+        scale = float(natural[jet.unknown] / np.prod(half ** np.array(jet.alpha)))
+        return max(largest[jet.unknown, jet.alpha], scale)
 
-    out = {}
-    for residual, found in zip(lowered.residuals, values, strict=True):
-        where = points[residual.region]
-        data = residual.known_data(where.sites[0])
-        a = residual.coefficients(where.sites[0], where.normals, data)
-        k = len(residual.linear)
-        rest = residual.rest(where.sites[0], where.normals, data, found[k:])
-        terms = [float(np.abs(rest).max(initial=0.0))]
-        terms += [
-            float(np.abs(c).max(initial=0.0)) * max(largest[jet.unknown, jet.alpha], natural(jet))
-            for c, jet in zip(a, residual.linear, strict=True)
-        ]
-        out[residual.name] = Judged(rest + np.sum(a * found[:k], axis=0), max(terms))
-    return out
+    return size
 
 
 def jet_values(basis: Basis, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
