@@ -18,12 +18,20 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What the documentation quotes: accuracy and time with the published settings and without any.
 bench: $(READY)
 	$(BIN)/python benchmarks/published.py
+	$(BIN)/python benchmarks/automatic.py
 	$(BIN)/python benchmarks/nonlinear.py
 	$(BIN)/python benchmarks/cost.py
+	$(BIN)/python benchmarks/against_ngsolve.py
 
+# The figures and tables of docs/, made again from scratch.
 docs: $(READY)
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/sensitivity.py
+	$(BIN)/python benchmarks/convergence.py
+	$(BIN)/python benchmarks/scale_figure.py
 	$(BIN)/python benchmarks/ablation.py --write docs/ablation.md
 
 $(READY): pyproject.toml

@@ -46,8 +46,8 @@ def main(names: list[str]) -> None:
             ratios.append(float(np.median(automatic) / np.median(published)))
             rows.append(
                 (name, f"{np.median(found):.1e}", f"{max(found):.1e}",
-                 f"{case.published.max_error / size:.1e}", f"{min(ratio):.1f}", f"{np.median(automatic):.4f}", f"{np.median(published):.4f}",
-                 f"{ratios[-1]:.3f}")
+                 f"{case.published.max_error / size:.1e}", f"{min(ratio):.1f}",
+                 f"{np.median(automatic):.4f}", f"{np.median(published):.4f}", f"{ratios[-1]:.3f}")
             )  # fmt: skip
             print(f"{name} done", file=sys.stderr, flush=True)
     header = (

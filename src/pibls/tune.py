@@ -35,6 +35,7 @@ _NOTHING = 0.1  # an estimated error of this share of max|u| at the last width i
 _FREE = 1e-10  # share of a random function that rounding may leave undetermined
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
+_GIVE_UP = 1000  # columns before which nothing is called unsolvable: to try costs little
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
 
@@ -121,7 +122,7 @@ class Search:
             self._accept(now, last)
             if last is not None and self._finished(now, last, family, nodes):
                 break
-            if slow >= 3 and now.relative > _LARGE:
+            if slow >= 3 and now.relative > _LARGE and nodes * self.bench.lowered.unknowns >= _GIVE_UP:
                 self.status = Status.NO_SOLUTION
                 break
             last = now
@@ -133,10 +134,9 @@ class Search:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
         if self.best is None or self.status.converged:
             return
-        size = self.best.size
         if self.best.relative > _LARGE:
-            self.error = ErrorEstimate(max(self.error.max, size), max(self.error.l2, size))
-        if self.status is Status.NODE_LIMIT and self.error.max > _NOTHING * size:
+            self.error = ErrorEstimate(math.inf, math.inf)
+        if self.status is Status.NODE_LIMIT and self.error.max > _NOTHING * self.best.size:
             self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
