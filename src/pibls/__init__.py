@@ -13,7 +13,7 @@ from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Prob
 from pibls.solve import solve
 
 if TYPE_CHECKING:
-    from pibls.basis import Broad, Features, Waves
+    from pibls.basis import Broad, Features, Joined, Ridges, Waves
     from pibls.estimate import ErrorEstimate
     from pibls.points import Points
     from pibls.solution import Solution
@@ -27,6 +27,8 @@ _LATER = {
     "Broad": "basis",
     "Features": "basis",
     "Waves": "basis",
+    "Joined": "basis",
+    "Ridges": "basis",
     "ErrorEstimate": "estimate",
     "Points": "points",
     "Solution": "solution",
@@ -68,6 +70,7 @@ __all__ = [
     "GaussNewton",
     "Initial",
     "Interval",
+    "Joined",
     "LeastSquares",
     "NLSQPerturb",
     "Neumann",
@@ -79,6 +82,7 @@ __all__ = [
     "ProblemError",
     "Progress",
     "RidgeQR",
+    "Ridges",
     "Robin",
     "Shape",
     "Solution",

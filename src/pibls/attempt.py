@@ -14,12 +14,13 @@ from pibls.domain import Domain, box_of, time_of
 from pibls.estimate import Norms, judge
 from pibls.lowering import LoweredProblem
 from pibls.points import Points, PointSet, place
-from pibls.problem import Region
+from pibls.problem import Inside, Region
 from pibls.solver import GaussNewton, Method, Outcome, RidgeQR
-from pibls.system import System, assemble, jet_values
+from pibls.system import System, assemble, jet_values, residuals_at
 from pibls.threads import sensible_threads
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
+_CANDIDATES = 16  # points looked at for each place that is drawn
 _TRUST_START = 0.3  # relative residual below which the last solution is a better start than zero
 
 
@@ -140,6 +141,22 @@ def _solve(system: System, bench: Bench, method: Method | None, start: Attempt |
 def _unknowns(phi: Array, w: Array) -> Array:
     """Every unknown from the basis functions at some points (n, M): (unknowns, n)."""
     return np.asarray(w.reshape(-1, phi.shape[1]) @ phi.T)
+
+
+def where_large(bench: Bench, found: Attempt, n: int, key: int) -> tuple[tuple[float, ...], ...]:
+    """n places inside, drawn in proportion to the residual of an attempt."""
+    rng = bench.stream(5, key)
+    X = np.asarray(bench.domain.interior(_CANDIDATES * n, rng), dtype=float)
+    inside = replace(
+        bench.lowered,
+        residuals=tuple(r for r in bench.lowered.residuals if isinstance(r.region, Inside)),
+    )
+    where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
+    judged, _ = residuals_at(inside, where, found.basis, found.outcome.w)
+    weight = sum((np.abs(j.values) / (j.size or 1.0) for j in judged.values()), np.zeros(len(X)))
+    total = float(weight.sum())
+    share = weight / total if np.isfinite(total) and total > 0 else None
+    return tuple(map(tuple, X[rng.choice(len(X), n, p=share)].tolist()))
 
 
 def default_points(spec: BasisSpec, domain: Domain) -> Points:

@@ -4,7 +4,8 @@ The width is doubled, the scale follows from the width (`scale`), and held-out p
 second, independent solution is paid for, its outcome is predicted: the last change of the solution,
 times the fall of the held-out residual that came with it. Where doubling gains little, other families
 of functions are tried at the same width (other scales per coordinate, ridge functions), and the one
-that the held-out points prefer goes on.
+that the held-out points prefer goes on: waves that lean towards a coordinate, ridge functions over the
+whole domain, or waves joined by ridges that are centred where the residual is large.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from pibls.attempt import Attempt, Bench, attempt
-from pibls.basis import BasisSpec, Features, Waves
+from pibls.attempt import Attempt, Bench, attempt, where_large
+from pibls.basis import BasisSpec, Features, Joined, Ridges, Waves
 from pibls.basis.waves import few_coordinates
 from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
 from pibls.points import Points
@@ -35,7 +36,10 @@ _NOTHING = 0.1  # an estimated error of this share of max|u| at the last width i
 _FREE = 1e-10  # share of a random function that rounding may leave undetermined
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
-_GIVE_UP = 1000  # columns before which nothing is called unsolvable: to try costs little
+_GAIN, _CLEAR_GAIN = 0.7, 0.2
+_REACH = 10.0  # the steepest ridge that is added, relative to the size of the domain
+_PLACES = 300
+_GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
 
@@ -45,9 +49,15 @@ class Family:
 
     kind: str
     stretch: tuple[float, ...]
+    centres: tuple[tuple[float, ...], ...] = ()
+    """Of the kind "local": where ridges are added to the waves, half of each."""
 
     def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
         d = len(self.stretch)
+        if self.kind == "local":
+            reach = max(shrink * _REACH * math.exp(sum(map(math.log, self.stretch)) / d), 1.0)
+            waves = Family("waves", (1.0,) * d).spec(nodes - nodes // 2, shrink)
+            return Joined((waves, Ridges(nodes // 2, reach, self.centres)))
         if self.kind != "waves":
             mean = math.exp(sum(map(math.log, self.stretch)) / d)
             return Features(nodes, shrink * mean * scale_for(self.kind, nodes, d), self.kind)
@@ -115,6 +125,8 @@ class Search:
             if last is not None and self._out_of_time(last):
                 self.status = Status.TIME_LIMIT
                 break
+            if family.kind == "local" and last is not None:
+                family = replace(family, centres=self._places(last))
             now = self._try(family.spec(nodes), last)
             if last is not None and self._is_slow(now, last):
                 family, now = self._other_family(family, now, nodes)
@@ -230,6 +242,9 @@ class Search:
         if not self._ridges_tried and family.kind == "waves":
             candidates += [Family(kind, (1.0,) * len(family.stretch)) for kind in ("tanh", "gaussian")]
             self._ridges_tried = True
+        if family.kind == "waves":
+            local = Family("local", (1.0,) * len(family.stretch), self._places(now))
+            candidates += [local, replace(local, stretch=(3.0,) * len(family.stretch))]
         for _ in range(_MOVES):
             found = []
             for other in candidates:
@@ -239,12 +254,19 @@ class Search:
             if not found:
                 break
             chosen, result = min(found, key=lambda pair: pair[1].relative)
-            if not result.relative < 0.7 * now.relative:
+            # On a line waves soon resolve anything, and then converge faster than ridges: another kind
+            # must be clearly better.
+            same = chosen.kind == family.kind or len(family.stretch) > 1
+            gain = _GAIN if same else _CLEAR_GAIN
+            if not result.relative < gain * now.relative:
                 break
             # Go on in the direction that helped, while it helps.
             candidates = [_further(family, chosen)] if family.kind == chosen.kind else []
             family, now = chosen, result
         return family, now
+
+    def _places(self, found: Attempt) -> tuple[tuple[float, ...], ...]:
+        return where_large(self.bench, found, _PLACES, self._key)
 
     def _out_of_time_now(self) -> bool:
         return self.time_limit is not None and time.perf_counter() - self.began > 0.5 * self.time_limit

@@ -1,8 +1,11 @@
-"""Bases: `Broad` is the paper's, `Features` plain random features; each is drawn for a box."""
+"""Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
+sines and cosines, `Ridges` placed ones; `Joined` puts several side by side."""
 
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.feature import FeatureBasis, Features
+from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
+from pibls.basis.ridges import Ridges
 from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
@@ -12,6 +15,9 @@ __all__ = [
     "BroadBasis",
     "FeatureBasis",
     "Features",
+    "Joined",
+    "JoinedBasis",
+    "Ridges",
     "WaveBasis",
     "Waves",
     "jet",

@@ -1,0 +1,48 @@
+r"""A = [A₁ | A₂ | …]: broad expansion, nodes of several kinds side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.protocol import Basis, BasisSpec
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The functions of all parts together."""
+
+    parts: tuple[BasisSpec, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.parts)
+
+    def draw(self, box: Array, rng: np.random.Generator) -> JoinedBasis:
+        return JoinedBasis(tuple(p.draw(box, rng) for p in self.parts))
+
+
+@dataclass(frozen=True)
+class JoinedBasis:
+    """Drawn parts side by side."""
+
+    parts: tuple[Basis, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.parts)
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        found = [p.jets(X, alphas) for p in self.parts]
+        out = []
+        for group in zip(*found, strict=True):
+            A = np.empty((len(X), self.size), order="F")
+            start = 0
+            for part in group:
+                A[:, start : start + part.shape[1]] = part
+                start += part.shape[1]
+            out.append(A)
+        return out

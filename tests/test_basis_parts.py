@@ -1,0 +1,70 @@
+"""Waves, ridges and joined bases: drawn as they say, with exact derivatives."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pibls
+from pibls.basis import BasisSpec, jet
+from pibls.scale import TABLE, WIDTHS, rank_share, scale_for
+
+BOX = np.array([[0.0, 2.0], [-1.0, 0.5]])
+SPECS: list[BasisSpec] = [
+    pibls.Waves(21, scale=5.0),
+    pibls.Waves(20, scale=(8.0, 2.0), groups=(((0,), 6, 9.0), ((0, 1), 4, 3.0))),
+    pibls.Ridges(15, 8.0, ((0.5, 0.0), (1.5, -0.5))),
+    pibls.Joined((pibls.Waves(10, scale=4.0), pibls.Ridges(7, 5.0, ((1.0, 0.0),)))),
+    pibls.Features(12, scale=3.0, activation="gaussian"),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda s: type(s).__name__)
+def test_derivatives_agree_with_finite_differences(spec: BasisSpec) -> None:
+    basis = spec.draw(BOX, np.random.default_rng(0))
+    assert basis.size == spec.size
+    X = np.random.default_rng(1).uniform(BOX[:, 0], BOX[:, 1], (9, 2))
+    h = 1e-4
+    for alpha in ((0, 0), (1, 0), (2, 1), (0, 3)):
+        for axis in (0, 1):
+            step = h * np.eye(2)[axis]
+            higher = tuple(a + (i == axis) for i, a in enumerate(alpha))
+            numeric = (jet(basis, X + step, alpha) - jet(basis, X - step, alpha)) / (2 * h)
+            exact = jet(basis, X, higher)
+            assert np.abs(numeric - exact).max() <= 1e-5 * np.abs(exact).max()
+            assert exact.flags.f_contiguous
+
+
+def test_frequencies_stay_in_their_band() -> None:
+    basis = pibls.Waves(400, scale=(8.0, 2.0)).draw(BOX, np.random.default_rng(0))
+    w = basis.frequencies
+    assert np.all((w[0] / 8.0) ** 2 + (w[1] / 2.0) ** 2 <= 1.0 + 1e-12)
+    assert np.abs(w[0]).max() > 6.0
+
+
+@pytest.mark.parametrize("dimension", range(1, 6))
+def test_groups_use_few_coordinates(dimension: int) -> None:
+    from pibls.basis.waves import few_coordinates
+
+    assert all(1 <= len(c) <= 2 for c in few_coordinates(dimension))
+
+
+@pytest.mark.parametrize("nodes", [48, 128, 300])
+@pytest.mark.parametrize("kind", ["waves", "tanh"])
+def test_scale_follows_the_rank(kind: str, nodes: int) -> None:
+    """In the plane, the rule gives a numerical rank near 0.8 N between the widths of its table too."""
+    assert rank_share(kind, nodes, 2, scale_for(kind, nodes, 2), seed=5) == pytest.approx(0.8, abs=0.13)
+
+
+def test_scale_grows_with_width_and_is_measured_where_there_is_no_table() -> None:
+    for kind, d in TABLE:
+        radii = [scale_for(kind, n, d) for n in (40, *WIDTHS[1:], 2048, 4000)]
+        assert all(b >= a for a, b in pairwise(radii))
+    assert 0.05 < scale_for("sigmoid", 128, 2) < 5.0
+
+
+def test_a_scale_for_each_coordinate_must_fit_the_domain() -> None:
+    with pytest.raises(pibls.ProblemError, match="one for each of the 2 coordinates"):
+        pibls.Waves(10, scale=(1.0, 2.0, 3.0)).draw(BOX, np.random.default_rng(0))
