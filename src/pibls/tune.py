@@ -32,7 +32,7 @@ _SMALL_ENOUGH = 1e-6  # relative residual at which the equations hold …
 _FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
 _LARGE = 2e-2  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
-_NOTHING = 0.1  # an estimated error of this share of max|u| at the last width is no solution at all
+_POOR, _NOTHING = 1e-3, 0.1  # residual and estimated error that at the last width are no solution
 _FREE = 1e-10  # share of a random function that rounding may leave undetermined
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
@@ -148,7 +148,8 @@ class Search:
             return
         if self.best.relative > _LARGE:
             self.error = ErrorEstimate(math.inf, math.inf)
-        if self.status is Status.NODE_LIMIT and self.error.max > _NOTHING * self.best.size:
+        unsolved = self.best.relative > _POOR and self.error.max > _NOTHING * self.best.size
+        if self.status is Status.NODE_LIMIT and unsolved:
             self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
