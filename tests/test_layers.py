@@ -12,7 +12,7 @@ import pibls
 ROOT = Path(pibls.__file__).parent
 ORDER = """
 _version arrays errors status domain problem quasi lowering points activation basis scale system solver
-threads estimate attempt tune progress solution drive solve cases
+threads estimate attempt family tune progress solution drive solve cases
 """.split()  # noqa: SIM905 - read as a line of succession
 # The front door names what it hands on to, and the cases the settings they hold, without importing
 # them before they are needed.

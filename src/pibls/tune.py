@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pibls.attempt import Attempt, Bench, attempt, where_large
-from pibls.basis import BasisSpec, Features, Joined, Ridges, Waves
-from pibls.basis.waves import few_coordinates
+from pibls.basis import BasisSpec
 from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
+from pibls.family import Family, LocalFamily, RidgeFamily, WaveFamily
 from pibls.points import Points
-from pibls.scale import scale_for
 from pibls.solver import Method
 from pibls.status import Status
 
@@ -34,55 +33,12 @@ _LARGE = 2e-2  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
 _POOR, _NOTHING = 1e-3, 0.1  # residual and estimated error that at the last width are no solution
 _FREE = 1e-10  # share of a random function that rounding may leave undetermined
-_LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _MOVES = 6
 _GAIN, _CLEAR_GAIN = 0.7, 0.2
-_REACH = 10.0  # the steepest ridge that is added, relative to the size of the domain
+_REACH = (10.0, 30.0)  # the steepest ridges that are added, relative to the size of the domain
 _PLACES = 300
 _GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
-
-
-@dataclass(frozen=True)
-class Family:
-    """Functions of one kind at any width: R(N, d) times a stretch per coordinate."""
-
-    kind: str
-    stretch: tuple[float, ...]
-    centres: tuple[tuple[float, ...], ...] = ()
-    """Of the kind "local": where ridges are added to the waves, half of each."""
-
-    def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
-        d = len(self.stretch)
-        if self.kind == "local":
-            reach = max(shrink * _REACH * math.exp(sum(map(math.log, self.stretch)) / d), 1.0)
-            waves = Family("waves", (1.0,) * d).spec(nodes - nodes // 2, shrink)
-            return Joined((waves, Ridges(nodes // 2, reach, self.centres)))
-        if self.kind != "waves":
-            mean = math.exp(sum(map(math.log, self.stretch)) / d)
-            return Features(nodes, shrink * mean * scale_for(self.kind, nodes, d), self.kind)
-        if d < 4:
-            radius = shrink * scale_for("waves", nodes, d)
-            return Waves(nodes, tuple(radius * s for s in self.stretch))
-        subsets = few_coordinates(d)
-        each = max(int(_LOW_SHARE * nodes / len(subsets)), 8)
-        dense = max(nodes - each * len(subsets), 2)
-        radius = shrink * scale_for("waves", max(dense, 32), d)
-        groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
-        return Waves(dense, tuple(radius * s for s in self.stretch), groups)
-
-    def leaning(self, axis: int, factor: float) -> Family:
-        """More frequencies along one coordinate, fewer along the others: the volume, and with it the
-        numerical rank, stays the same."""
-        others = factor ** (-1.0 / (len(self.stretch) - 1))
-        stretch = tuple(s * (factor if i == axis else others) for i, s in enumerate(self.stretch))
-        return replace(self, stretch=stretch)
-
-    def neighbours(self) -> list[Family]:
-        """Families that lean by a factor of two towards one coordinate."""
-        if self.kind != "waves" or len(self.stretch) == 1:
-            return []
-        return [self.leaning(axis, 2.0) for axis in range(len(self.stretch))]
 
 
 @dataclass(frozen=True)
@@ -99,7 +55,7 @@ class Progress:
 
 @dataclass
 class Search:
-    """The state of an automatic solve; `result` is the best so far at any moment."""
+    """The state of an automatic solve; ``best`` is what was found so far at any moment."""
 
     bench: Bench
     tol: float
@@ -120,13 +76,14 @@ class Search:
     def run(self) -> None:
         """Grow until the tolerance is met or nothing more is to be gained."""
         d = self.bench.lowered.dimension
-        family, last, slow = Family("waves", (1.0,) * d), None, 0
+        family: Family = WaveFamily.isotropic(d)
+        last, slow = None, 0
         for nodes in self._widths(d):
             if last is not None and self._out_of_time(last):
                 self.status = Status.TIME_LIMIT
                 break
-            if family.kind == "local" and last is not None:
-                family = replace(family, centres=self._places(last))
+            if isinstance(family, LocalFamily) and last is not None:
+                family = family.around(self._places(last))
             now = self._try(family.spec(nodes), last)
             if last is not None and self._is_slow(now, last):
                 family, now = self._other_family(family, now, nodes)
@@ -153,7 +110,7 @@ class Search:
             self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
-        most = max(self.max_nodes // self.bench.lowered.unknowns, 2)
+        most = max(self.max_nodes // self.bench.lowered.unknowns // 2 * 2, 2)  # waves come in pairs
         nodes = min(_FIRST.get(d, 512), most)
         while nodes < most:
             yield nodes
@@ -240,12 +197,13 @@ class Search:
         if nodes * self.bench.lowered.unknowns > _SEARCHED:
             return family, now
         candidates = family.neighbours()
-        if not self._ridges_tried and family.kind == "waves":
-            candidates += [Family(kind, (1.0,) * len(family.stretch)) for kind in ("tanh", "gaussian")]
-            self._ridges_tried = True
-        if family.kind == "waves":
-            local = Family("local", (1.0,) * len(family.stretch), self._places(now))
-            candidates += [local, replace(local, stretch=(3.0,) * len(family.stretch))]
+        d = self.bench.lowered.dimension
+        if isinstance(family, WaveFamily):
+            if not self._ridges_tried:
+                candidates += [RidgeFamily(kind, d) for kind in ("tanh", "gaussian")]
+                self._ridges_tried = True
+            places = self._places(now)
+            candidates += [LocalFamily(d, reach, places) for reach in _REACH]
         for _ in range(_MOVES):
             found = []
             for other in candidates:
@@ -257,12 +215,11 @@ class Search:
             chosen, result = min(found, key=lambda pair: pair[1].relative)
             # On a line waves soon resolve anything, and then converge faster than ridges: another kind
             # must be clearly better.
-            same = chosen.kind == family.kind or len(family.stretch) > 1
-            gain = _GAIN if same else _CLEAR_GAIN
+            gain = _CLEAR_GAIN if d == 1 and type(chosen) is not type(family) else _GAIN
             if not result.relative < gain * now.relative:
                 break
             # Go on in the direction that helped, while it helps.
-            candidates = [_further(family, chosen)] if family.kind == chosen.kind else []
+            candidates = chosen.further(family)
             family, now = chosen, result
         return family, now
 
@@ -271,9 +228,3 @@ class Search:
 
     def _out_of_time_now(self) -> bool:
         return self.time_limit is not None and time.perf_counter() - self.began > 0.5 * self.time_limit
-
-
-def _further(before: Family, after: Family) -> Family:
-    """One more step in the same direction."""
-    ratios = [a / b for a, b in zip(after.stretch, before.stretch, strict=True)]
-    return replace(after, stretch=tuple(s * r for s, r in zip(after.stretch, ratios, strict=True)))
