@@ -129,13 +129,13 @@ def _solve(system: System, bench: Bench, method: Method | None, start: Attempt |
     if method is not None:
         return method.solve(system, rng)
     if system.is_linear or start is None or not start.relative < _TRUST_START:
-        return GaussNewton(rounds=0, linear=RidgeQR()).solve(system, rng)
+        return GaussNewton(rounds=0).solve(system, rng)
     values = [
         jet_values(start.basis, b.points.sites, b.residual.nonlinear, start.outcome.w).ravel()
         for b in system.blocks
         if b.jets
     ]
-    return GaussNewton(linear=RidgeQR()).descend(system, np.concatenate(values), start.relative)
+    return GaussNewton().descend(system, np.concatenate(values), start.relative)
 
 
 def _unknowns(phi: Array, w: Array) -> Array:

@@ -18,8 +18,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.solver.homotopy import Homotopy
-from pibls.solver.pivoted_qr import PivotedQR, norms
+from pibls.solver.pivoted_qr import norms
 from pibls.solver.protocol import Equations, Outcome, ScaledSolver, cost_of, starting_values
+from pibls.solver.ridge_qr import RidgeQR
 from pibls.status import Status
 
 _HALVINGS = 12
@@ -29,6 +30,7 @@ _FAILURES = 4  # halvings of the continuation step
 _CONTRACTION = 0.2  # a step that gains more may be followed by one with the same Jacobian
 _TIGHTEN = 1e-3
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
+_FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _SOLVED = 1e-4  # relative residual above which the end is no solution
 
@@ -61,7 +63,7 @@ class GaussNewton:
     continuation: int = 8
     delta: float = 0.5
     rounds: int = 3
-    linear: ScaledSolver = field(default_factory=PivotedQR)
+    linear: ScaledSolver = field(default_factory=RidgeQR)
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -158,7 +160,7 @@ class GaussNewton:
             w, r, loss, v = moved, r_new, loss_new, v_new
             relative = loss / initial
             settled = change <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
-            if settled or slow >= 2 or stuck >= 6:
+            if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
                 status = Status.SOLVED
                 break
         if status is Status.SOLVED and relative > _SOLVED:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.solver.pivoted_qr import Reflectors, norms
@@ -32,8 +33,10 @@ class RidgeQR:
         """The same with given row norms and regularisation."""
         from scipy.linalg import lapack
 
-        n, m = A.shape
-        B = np.divide(A, scale[:, None], order="F")
+        first, weights = distinct(A)
+        scale = scale[first] / weights
+        B = np.divide(A[first], scale[:, None], order="F")
+        n, m = B.shape
         columns = norms(B, 0)
         B /= columns
         work = 64 * max(m, 2)
@@ -43,7 +46,19 @@ class RidgeQR:
         R[:k] = np.triu(qr[:k])
         ridge = (cond * _norm2(R)) * np.eye(m, order="F")
         R, V, T, _ = lapack.dtpqrt(m, min(_BLOCK, m), R, ridge, overwrite_a=True, overwrite_b=True)
-        return RidgeQRFactorization(scale, columns, (qr[:, :k], tau), R, (V, T))
+        return RidgeQRFactorization(first, scale, columns, (qr[:, :k], tau), R, (V, T))
+
+
+def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
+    """The first of each run of equal rows, and the root of its length.
+
+    End points of an interval that are repeated to weigh them cost no more than two rows.
+    """
+    starts = np.ones(len(A), dtype=bool)
+    maybe = np.flatnonzero(A[1:, 0] == A[:-1, 0]) + 1
+    starts[maybe] = ~np.all(A[maybe] == A[maybe - 1], axis=1)
+    first = np.flatnonzero(starts)
+    return first, np.sqrt(np.diff(first, append=len(A)))
 
 
 def _norm2(R: Array) -> float:
@@ -59,6 +74,7 @@ def _norm2(R: Array) -> float:
 class RidgeQRFactorization:
     """The factors, and how to apply them."""
 
+    rows: npt.NDArray[np.intp]
     row_scale: Array
     column_scale: Array
     reflectors: Reflectors
@@ -74,7 +90,9 @@ class RidgeQRFactorization:
 
         m = len(self.column_scale)
         qr, tau = self.reflectors
-        c = lapack.dormqr("L", "T", qr, tau, (b / self.row_scale)[:, None], lwork=64)[0]
+        # Equal rows share the mean of their right-hand sides.
+        mean = np.add.reduceat(b, self.rows) / np.diff(self.rows, append=len(b))
+        c = lapack.dormqr("L", "T", qr, tau, (mean / self.row_scale)[:, None], lwork=64)[0]
         top = np.zeros((m, 1), order="F")
         top[: len(tau)] = c[: len(tau)]
         V, T = self.ridge
