@@ -26,6 +26,7 @@ from pibls.status import Status
 _FIRST = {1: 32, 2: 128, 3: 256}
 _FLAT = 0.5  # a doubling that does not halve the residual gains nothing …
 _SMALL = 1e-9  # … and below this relative residual that means rounding
+_AT_ONCE = 0.03  # relative residual, in units of tol, at which the first width is confirmed at once
 _SLOW = 0.15  # a doubling that gains less than this factor asks for another family
 _SMALL_ENOUGH = 1e-6  # relative residual at which the equations hold …
 _FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
@@ -89,7 +90,7 @@ class Search:
                 family, now = self._other_family(family, now, nodes)
                 slow = slow + 1 if now.relative > _FLAT * last.relative else 0
             self._accept(now, last)
-            if last is not None and self._finished(now, last, family, nodes):
+            if self._finished(now, last, family, nodes):
                 break
             if slow >= 3 and now.relative > _LARGE and nodes * self.bench.lowered.unknowns >= _GIVE_UP:
                 self.status = Status.NO_SOLUTION
@@ -141,15 +142,10 @@ class Search:
     def _is_slow(self, now: Attempt, last: Attempt) -> bool:
         return now.relative > max(_SLOW * last.relative, 1e-7)
 
-    def _finished(self, now: Attempt, last: Attempt, family: Family, nodes: int) -> bool:
+    def _finished(self, now: Attempt, last: Attempt | None, family: Family, nodes: int) -> bool:
         """Whether an independent second solution confirms that this is the end."""
-        change = compare(now.values, last.values).max
-        predicted = change * min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
-        flat = now.relative < _SMALL and now.relative > _FLAT * last.relative
-        # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
-        enough = max(_SMALL_ENOUGH, min(10.0 * self.tol, _FITS / 10.0))
-        holds = now.relative < enough or now.relative < min(_FALLING * last.relative, _FITS)
-        if not holds or (predicted > self.tol * now.size and not flat):
+        flat = last is not None and _SMALL > now.relative > _FLAT * last.relative
+        if not flat and not self._promising(now, last):
             return False
         second = self._try(family.spec(nodes, OTHER_SCALE), now, probe=True)
         self._confirm(now, second)
@@ -162,6 +158,18 @@ class Search:
         if flat:
             self.status = Status.FLOOR
         return flat
+
+    def _promising(self, now: Attempt, last: Attempt | None) -> bool:
+        """Whether a second solution is likely to agree within the tolerance."""
+        if last is None:
+            return now.relative < min(_AT_ONCE * self.tol, _SMALL)
+        # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
+        enough = max(_SMALL_ENOUGH, min(10.0 * self.tol, _FITS / 10.0))
+        if not (now.relative < enough or now.relative < min(_FALLING * last.relative, _FITS)):
+            return False
+        change = compare(now.values, last.values).max
+        fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
+        return change * fall <= self.tol * now.size
 
     def _confirm(self, now: Attempt, second: Attempt) -> None:
         self.error = compare(now.values, second.values)
