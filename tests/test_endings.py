@@ -64,6 +64,9 @@ def undetermined() -> dict[str, pibls.Problem]:
         "no start": pibls.Problem(
             pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t) - w.diff(x, 2)], [pibls.Dirichlet(w, 0)]
         ),
+        "no start, with data": pibls.Problem(
+            pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t) - w.diff(x, 2)], [pibls.Dirichlet(w, 1 + x)]
+        ),
         "no velocity": pibls.Problem(
             pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t, 2) - w.diff(x, 2)],
             [pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))],

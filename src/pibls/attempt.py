@@ -12,15 +12,20 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec
 from pibls.domain import Domain, box_of, time_of
 from pibls.estimate import Norms, judge
-from pibls.lowering import LoweredProblem
+from pibls.lowering import LoweredProblem, Residual
 from pibls.points import Points, PointSet, place
 from pibls.problem import Inside, Region
 from pibls.solver import GaussNewton, Method, Outcome, RidgeQR
+from pibls.solver.ridge_qr import RidgeQRFactorization
 from pibls.system import System, assemble, jet_values, residuals_at
 from pibls.threads import sensible_threads
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _CANDIDATES = 16  # points looked at for each place that is drawn
+_PROBES = 24
+_SCANNED = 10_000  # points at which the data are looked at for narrow extremes
+_NARROW = 1.5  # a source that much larger than at the held-out points hides between them
+_EXTREMES = 24
 _TRUST_START = 0.3  # relative residual below which the last solution is a better start than zero
 
 
@@ -42,12 +47,38 @@ class Bench:
         points = Points(n, faces, faces // 2, rule="halton")
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, points, rng)
+        held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
         check = np.concatenate([site for found in held_out.values() for site in found.sites])
         return cls(lowered, domain, held_out, check, seed)
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+def _with_extremes(
+    region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, rng: np.random.Generator
+) -> PointSet:
+    """The same points, and those inside where the data are largest, lest a narrow source be missed."""
+    if not isinstance(region, Inside):
+        return found
+    X = np.asarray(domain.interior(_SCANNED, rng), dtype=float)
+    chosen = []
+    for residual in lowered.residuals:
+        if residual.region != region:
+            continue
+        size, usual = (_data_size(residual, Y) for Y in (X, found.sites[0]))
+        if np.nanmax(size, initial=0.0) > _NARROW * np.nanmax(usual, initial=0.0):
+            chosen.append(X[np.argsort(np.nan_to_num(size))[-_EXTREMES:]])
+    sites = np.concatenate([found.sites[0], *chosen])
+    return PointSet((sites,), np.zeros_like(sites))
+
+
+def _data_size(residual: Residual, X: Array) -> Array:
+    """|r| of the zero function: the source, wherever it comes from."""
+    normals = np.zeros_like(X)
+    zero = np.zeros((len(residual.nonlinear), len(X)))
+    return np.abs(residual.rest(X, normals, residual.known_data(X), zero))
 
 
 @dataclass(frozen=True)
@@ -62,8 +93,8 @@ class Attempt:
     values: Array
     """The unknowns at the check points, (unknowns, n)."""
     seconds: float
-    freedom: float
-    """How much of a random function the equations and conditions leave undetermined, 0 to 1."""
+    stiffness: float
+    """The least residual that a change of the solution by 1 somewhere causes; infinite if not probed."""
 
     @property
     def relative(self) -> float:
@@ -99,29 +130,32 @@ def attempt(
         system = assemble(lowered, where, basis)
         outcome = _solve(system, bench, method, start, key)
         residuals, values = judge(lowered, bench.held_out, basis, outcome.w)
-        freedom = _freedom(bench, system, basis, outcome, key) if probe else 0.0
+        stiffness = _stiffness(bench, system, basis, outcome, key) if probe else np.inf
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    return Attempt(spec, points, basis, outcome, residuals, values, seconds, freedom)
+    return Attempt(spec, points, basis, outcome, residuals, values, seconds, stiffness)
 
 
-def _freedom(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: int) -> float:
-    """max|u(w - J⁺Jw)| / max|u(w)| for random weights w: what is left of u where J sees nothing.
+def _stiffness(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: int) -> float:
+    """min over places x of 1/‖R⁻ᵀφ(x)‖: min ‖J w‖ over functions with u(x) = 1, rows of unit length.
 
-    Of a well-posed problem rounding leaves some 1e-14; a missing condition leaves all of some
-    function.
+    Of a well-posed problem it is 1e-4 or more; where a condition is missing, some function costs
+    nothing, and only the width of the basis keeps it from being zero.
     """
     J, _ = system.linearise(system.values(outcome.w))
     if not np.isfinite(J).all():
-        return 0.0
-    factors = outcome.factors if system.is_linear else None
-    factors = factors if factors is not None else RidgeQR().factor(J)
-    w = bench.stream(4, key).standard_normal(system.shape[1])
-    phi = basis.jets(bench.check, [(0,) * bench.lowered.dimension])[0]
-    left = w - factors.apply(J @ w)
-    left -= factors.apply(J @ left)
-    before, after = (np.abs(_unknowns(phi, v)).max(axis=1) for v in (w, left))
-    return float(np.max(after / np.maximum(before, np.finfo(float).tiny)))
+        return np.inf
+    factors = outcome.factors
+    if not system.is_linear or not isinstance(factors, RidgeQRFactorization):
+        factors = RidgeQR().factor(J)
+    X = bench.check[bench.stream(4, key).choice(len(bench.check), _PROBES)]
+    phi = basis.jets(X, [(0,) * bench.lowered.dimension])[0]
+    least = np.inf
+    for k in range(bench.lowered.unknowns):
+        values = np.zeros((_PROBES, system.shape[1]))
+        values[:, k * basis.size : (k + 1) * basis.size] = phi
+        least = min(least, 1.0 / float(factors.leverage(values).max()))
+    return least
 
 
 def _solve(system: System, bench: Bench, method: Method | None, start: Attempt | None, key: int) -> Outcome:

@@ -33,11 +33,13 @@ _FALLING, _FITS = 0.3, 0.1  # … or a larger one that still falls
 _LARGE = 2e-2  # relative residual that is no solution
 _SAME = 1e-3  # two solutions that differ more than this, relatively, are different functions
 _POOR, _NOTHING = 1e-3, 0.1  # residual and estimated error that at the last width are no solution
-_FREE = 1e-10  # share of a random function that rounding may leave undetermined
+_SOFT = 1e-7  # stiffness below which some function costs nothing
+_FIRM = 1e-3  # stiffness above which the first width may already be the last
 _MOVES = 6
 _GAIN, _CLEAR_GAIN = 0.7, 0.2
 _REACH = (10.0, 30.0)  # the steepest ridges that are added, relative to the size of the domain
 _PLACES = 300
+_ENOUGH = 300  # nodes below which the limit, and not the problem, is to blame
 _GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
@@ -104,10 +106,10 @@ class Search:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
         if self.best is None or self.status.converged:
             return
-        if self.best.relative > _LARGE:
+        if self.best.relative > _LARGE or self.status is Status.UNDETERMINED:
             self.error = ErrorEstimate(math.inf, math.inf)
         unsolved = self.best.relative > _POOR and self.error.max > _NOTHING * self.best.size
-        if self.status is Status.NODE_LIMIT and unsolved:
+        if self.status is Status.NODE_LIMIT and unsolved and self.best.spec.size >= _ENOUGH:
             self.status = Status.NO_SOLUTION
 
     def _widths(self, d: int) -> Iterator[int]:
@@ -152,6 +154,8 @@ class Search:
         if self._undetermined(now, second):
             self.status = Status.UNDETERMINED
             return True
+        if last is None and second.stiffness < _FIRM:
+            return False
         if self.error.max <= self.tol * now.size:
             self.status = Status.TOLERANCE
             return True
@@ -162,7 +166,8 @@ class Search:
     def _promising(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether a second solution is likely to agree within the tolerance."""
         if last is None:
-            return now.relative < min(_AT_ONCE * self.tol, _SMALL)
+            # Zero fits every problem without data, also those with other solutions: look twice.
+            return now.size > 0 and now.relative < min(_AT_ONCE * self.tol, _SMALL)
         # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
         enough = max(_SMALL_ENOUGH, min(10.0 * self.tol, _FITS / 10.0))
         if not (now.relative < enough or now.relative < min(_FALLING * last.relative, _FITS)):
@@ -181,8 +186,12 @@ class Search:
         """Whether the equations hold, but for more than one function."""
         if max(now.relative, second.relative) > _SMALL:
             return False
-        error = self.error.max / now.size if now.size > 0 else 0.0
-        return error > SAFETY * _SAME or second.freedom > max(_FREE, 100.0 * error)
+        lowered = self.bench.lowered
+        order = max(sum(j.alpha) for r in lowered.residuals for j in (*r.linear, *r.nonlinear))
+        # Rows are scaled by the fastest function, so that the slow ones weigh less as the basis grows.
+        usual = min(1.0, 128.0 * lowered.dimension / now.spec.size) ** order
+        different = self.error.max > SAFETY * _SAME * now.size
+        return different or second.stiffness < _SOFT * usual
 
     def _at_the_limit(self, last: Attempt | None, family: Family) -> None:
         if last is None or last is self._confirmed or self._out_of_time(last):

@@ -99,3 +99,10 @@ class RidgeQRFactorization:
         top, _, _ = lapack.dtpmqrt(m, V, T, top, np.zeros((m, 1), order="F"), side="L", trans="T")
         y, _ = lapack.dtrtrs(self.triangle, top)
         return np.asarray(y[:, 0] / self.column_scale)
+
+    def leverage(self, values: Array) -> Array:
+        """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""
+        from scipy.linalg import lapack
+
+        y, _ = lapack.dtrtrs(self.triangle, (values / self.column_scale).T, trans=1)
+        return np.asarray(np.linalg.norm(y, axis=0))
