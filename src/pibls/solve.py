@@ -54,7 +54,7 @@ def solve(
     callback
         Called with a `Progress` after each attempt.
 
-    Ctrl-C returns the best solution so far, with the status INTERRUPTED.
+    Ctrl-C returns the best solution so far, if there is one, with the status INTERRUPTED.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")

@@ -235,7 +235,8 @@ class Language:
                 name,
                 expected=f"only the coordinates {self.coordinates} and the unknowns",
                 got=f"the free symbol {', '.join(strange)}",
-                remedy="Give it a value with .subs({symbol: number}), or add it to the domain.",
+                remedy="Give it a value with .subs({symbol: number}), or add it to the domain. "
+                "(A symbol of the same name with other assumptions, such as real=True, is another one.)",
             )
 
 
