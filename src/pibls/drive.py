@@ -48,12 +48,7 @@ def _searched(
 ) -> Solution:
     r = request
     search = Search(bench, r.tol, r.max_nodes, r.time_limit, r.points, r.method, callback, r.began)
-    try:
-        search.run()
-    except KeyboardInterrupt:
-        if search.best is None:
-            raise
-        search.status = Status.INTERRUPTED
+    search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt
     return _solution(problem, best, request, search.status, lambda: error, tuple(search.history))

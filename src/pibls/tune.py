@@ -77,7 +77,17 @@ class Search:
     _confirmed: Attempt | None = None
 
     def run(self) -> None:
-        """Grow until the tolerance is met or nothing more is to be gained."""
+        """Search; an interruption ends it with the best so far, if there is one."""
+        try:
+            self._grow()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.status = Status.INTERRUPTED
+        self._admit()
+
+    def _grow(self) -> None:
+        """Widen until the tolerance is met or nothing more is to be gained."""
         d = self.bench.lowered.dimension
         family: Family = WaveFamily.isotropic(d)
         last, slow = None, 0
@@ -100,7 +110,6 @@ class Search:
             last = now
         else:
             self._at_the_limit(last, family)
-        self._admit()
 
     def _admit(self) -> None:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
