@@ -1,0 +1,103 @@
+"""Run the systems of the comparison on the eleven cases; each finished run is kept in docs/benchmarks/data.
+
+python -m benchmarks.run                                    what is quick and not there yet
+python -m benchmarks.run --full                             also what is slow; interrupt and resume at will
+python -m benchmarks.run --system fenics-p2 --case TC-5     one cell
+python -m benchmarks.run --system pibls --case TC-5 --again one cell, anew
+
+Each system and case gets a process of its own, with the threads pinned before anything is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pibls
+from benchmarks import peers, store
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_LIMIT = 4 * 3600.0
+_PINNED = (
+    "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NGS_NUM_THREADS",
+)  # fmt: skip
+
+
+def environment(threads: int) -> dict[str, str]:
+    """This environment with every thread pool we know of limited."""
+    pinned = dict.fromkeys(_PINNED, str(threads))
+    # XLA has a pool of its own that no variable of OpenMP reaches.
+    xla = "--xla_cpu_multi_thread_eigen=" + ("false" if threads == 1 else "true")
+    return {**os.environ, **pinned, "XLA_FLAGS": xla, "DDE_BACKEND": "pytorch", "PYTHONPATH": str(ROOT)}
+
+
+def command(system: str, case: str, *options: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.worker", system, case, *options]
+
+
+def runs_of(arguments: argparse.Namespace, system: str, case: str) -> Iterator[store.Run]:
+    """The runs of one cell, as its process reports them."""
+    options = ["--threads", str(arguments.threads)]
+    options += ["--full"] if arguments.full else []
+    options += ["--setting", arguments.setting] if arguments.setting else []
+    if not arguments.again:
+        done = [
+            [r["setting"], r["seed"]]
+            for r in store.read(system, case, arguments.results)
+            if r["status"] in ("ok", "capped")
+        ]
+        options += ["--done", json.dumps(done)]
+    process = subprocess.Popen(
+        command(system, case, *options), stdout=subprocess.PIPE, text=True, env=environment(arguments.threads)
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+        code = process.wait(timeout=_LIMIT)
+    except BaseException:
+        process.terminate()
+        raise
+    if code != 0:
+        print(f"{system} {case}: the process ended with code {code}", file=sys.stderr, flush=True)
+
+
+def told(run: store.Run) -> str:
+    name = f"{run['system']:16s} {run['case']:6s} {run['setting']:24s} seed {run['seed']}"
+    if run["status"] in ("ok", "capped"):
+        return f"{name}: {run['max_error']:.1e} in {run['seconds']:.3g} s  {run['note']}"
+    return f"{name}: {run['status']}: {run['note']}"
+
+
+def parsed(words: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--system", action="append", choices=list(peers.MODULES))
+    parser.add_argument("--case", action="append", choices=list(pibls.cases))
+    parser.add_argument("--setting", help="only the setting with this label")
+    parser.add_argument("--full", action="store_true", help="also the slow settings")
+    parser.add_argument("--again", action="store_true", help="run also what is already there")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=store.RESULTS)
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> None:
+    arguments = parsed(words)
+    for system in arguments.system or list(peers.MODULES):
+        for case in arguments.case or list(pibls.cases):
+            for run in runs_of(arguments, system, case):
+                store.add(run, arguments.results)
+                print(told(run), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Results on disk: one JSON file per system and case, a list of runs, rewritten whole after each run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "data"
+
+Run = dict[str, Any]
+"""system, case, setting, table, seed, status ("ok", "capped", "cannot", "failed", "missing"), max_error,
+l2_error, seconds, compile_seconds, settings, facts, note, versions, threads, machine, date, command."""
+
+
+def path_of(system: str, case: str, folder: Path = RESULTS) -> Path:
+    return folder / system / f"{case}.json"
+
+
+def read(system: str, case: str, folder: Path = RESULTS) -> list[Run]:
+    path = path_of(system, case, folder)
+    if not path.exists():
+        return []
+    runs: list[Run] = json.loads(path.read_text())
+    return runs
+
+
+def read_all(folder: Path = RESULTS) -> list[Run]:
+    """Every run of every system and case."""
+    runs: list[Run] = []
+    for path in sorted(folder.glob("*/*.json")):
+        runs.extend(json.loads(path.read_text()))
+    return runs
+
+
+def key(run: Run) -> tuple[str, str, str, int]:
+    return run["system"], run["case"], run["setting"], run["seed"]
+
+
+def add(run: Run, folder: Path = RESULTS) -> None:
+    """Put a run in its file, in place of an earlier one with the same setting and seed.
+
+    Written beside the file and moved over it: an interruption leaves the old file or the new one.
+    """
+    path = path_of(run["system"], run["case"], folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    runs = [r for r in read(run["system"], run["case"], folder) if key(r) != key(run)]
+    if run["status"] in ("ok", "capped"):
+        # What could not run before has run now.
+        runs = [r for r in runs if r["status"] in ("ok", "capped", "failed")]
+    runs.append(run)
+    beside = path.with_suffix(".tmp")
+    beside.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n")
+    os.replace(beside, path)

@@ -1,0 +1,143 @@
+"""One system on one case, in a process of its own: a line of JSON per run. Called by benchmarks.run."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import sys
+import tempfile
+import traceback
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pibls
+from benchmarks import peers, store
+from benchmarks.peers.adapter import Adapter, CannotError, Setting, Task
+from pibls.arrays import Array
+from pibls.cases.case import Case
+
+_POINTS = 4000
+_DISTRIBUTIONS = {"skfem": "scikit-fem", "jax": "jax", "torch": "torch"}
+
+
+def held_out(case: Case) -> Array:
+    """The points on which every system is judged: random, fixed, no node of any mesh."""
+    return case.problem.domain.interior(_POINTS, np.random.default_rng(20251115))
+
+
+def versions(packages: Any) -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "scipy", *packages):
+        try:
+            found[name] = metadata.version(_DISTRIBUTIONS.get(name, name))
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """What the timings depend on; no name of the machine."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
+    import os
+
+    return {"processor": model, "cores": os.cpu_count(), "system": platform.system()}
+
+
+def record(adapter: Adapter, case: str, threads: int, **fields: Any) -> store.Run:
+    """A run with everything that is the same for all."""
+    run: store.Run = {
+        "system": adapter.name, "case": case, "setting": "", "table": True, "seed": 0, "status": "ok",
+        "max_error": None, "l2_error": None, "seconds": None, "compile_seconds": None, "settings": {},
+        "facts": {}, "note": "", "versions": versions(adapter.packages), "threads": threads,
+        "machine": machine(), "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }  # fmt: skip
+    run.update(fields)
+    run["command"] = f"python -m benchmarks.run --system {adapter.name} --case {case} --full --again"
+    return run
+
+
+def one(adapter: Adapter, case: Case, setting: Setting, seed: int, threads: int, scratch: Path) -> store.Run:
+    """Do a run and judge it."""
+    X = held_out(case)
+    fields: dict[str, Any] = {
+        "setting": setting.label,
+        "table": setting.table,
+        "seed": seed,
+        "settings": dict(setting.values),
+    }
+    try:
+        out = adapter.run(Task(case, setting, seed, X, threads, scratch))
+    except CannotError as reason:
+        return record(adapter, case.name, threads, **fields, status="cannot", note=str(reason))
+    except Exception as reason:
+        traceback.print_exc()
+        note = f"{type(reason).__name__}: {reason}"[:300]
+        return record(adapter, case.name, threads, **fields, status="failed", note=note)
+    e = np.asarray(out.values, dtype=float).reshape(len(X)) - case.exact(*X.T)
+    return record(
+        adapter, case.name, threads, **fields,
+        status="capped" if out.capped else "ok",
+        max_error=float(np.abs(e).max()), l2_error=float(np.sqrt(np.mean(e**2))),
+        seconds=float(out.seconds), compile_seconds=float(out.compile_seconds),
+        facts=dict(out.facts), note=out.note,
+    )  # fmt: skip
+
+
+def scratch_of(system: str, case: str, setting: str, seed: int) -> Path:
+    """Where a run keeps its checkpoints; the same folder when it is resumed."""
+    plain = "".join(c if c.isalnum() else "-" for c in setting)
+    folder = Path(tempfile.gettempdir()) / "pibls-bench" / system / f"{case}.{plain}.{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("system")
+    parser.add_argument("case")
+    parser.add_argument("--setting")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--done", default="[]", help="JSON: [setting, seed] pairs to leave out")
+    arguments = parser.parse_args()
+    adapter, case = peers.adapter(arguments.system), pibls.cases[arguments.case]
+    done = {(label, seed) for label, seed in json.loads(arguments.done)}
+    # What a peer's library prints must not mix with our lines.
+    lines, sys.stdout = sys.stdout, sys.stderr
+
+    def tell(run: store.Run) -> None:
+        print(json.dumps(run, ensure_ascii=False, allow_nan=True), file=lines, flush=True)
+
+    absence = adapter.missing()
+    if absence is not None:
+        note = f"{absence}; {adapter.install}"
+        tell(record(adapter, case.name, arguments.threads, status="missing", note=note))
+        return
+    try:
+        settings = adapter.settings(case)
+    except CannotError as reason:
+        tell(record(adapter, case.name, arguments.threads, status="cannot", note=str(reason)))
+        return
+    for setting in settings:
+        if setting.slow and not arguments.full:
+            continue
+        if arguments.setting and setting.label != arguments.setting:
+            continue
+        for seed in setting.seeds:
+            if (setting.label, seed) in done:
+                continue
+            scratch = scratch_of(arguments.system, arguments.case, setting.label, seed)
+            tell(one(adapter, case, setting, seed, arguments.threads, scratch))
+
+
+if __name__ == "__main__":
+    main()
