@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import pibls
+from pibls.later import Later
 
 ROOT = Path(pibls.__file__).parent
 ORDER = """
-_version arrays errors status domain problem quasi lowering points activation basis scale system solver
-threads estimate attempt family tune progress solution drive solve cases
+_version arrays blocks rows errors optional later status domain problem text quasi lowering points sincos
+activation basis scale system decomposition streaming solver threads estimate attempt family tune
+progress solution sample plot exchange html drive solve cases
+io
 """.split()  # noqa: SIM905 - read as a line of succession
 # The front door names what it hands on to, and the cases the settings they hold, without importing
 # them before they are needed.
@@ -40,6 +43,17 @@ def test_imports_only_from_before(path: Path) -> None:
     assert own in ORDER, f"{own} is not in the order of the house: add it where it belongs"
     later = {m for m in imported(path) if m != own and ORDER.index(m) > ORDER.index(own)}
     assert not later
+
+
+def test_what_comes_later_is_named_and_exists() -> None:
+    """A solution names what is made from solutions; none of it may come before."""
+    later = {name: m for name, m in vars(pibls.Solution).items() if isinstance(m, Later)}
+    assert {"plot", "to_xarray", "_repr_html_"} <= later.keys()
+    for name, method in later.items():
+        module = method.place.partition(":")[0].split(".")[1]
+        assert ORDER.index(module) > ORDER.index("solution")
+        assert getattr(pibls.Solution, name) is method.function
+        assert method.function.__doc__
 
 
 def test_every_public_name_exists() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.sincos import cos_and_sin
 
 
 @runtime_checkable
@@ -119,8 +120,7 @@ class Sine:
 
     def derivatives(self, s: Array, orders: Sequence[int]) -> list[Array]:
         phases = {(k + self.shift) % 4 for k in orders}
-        sine = np.sin(s) if phases & {0, 2} else s
-        cosine = np.cos(s) if phases & {1, 3} else s
+        cosine, sine = cos_and_sin(s)
         table = {0: sine, 1: cosine}
         if 2 in phases:
             table[2] = -sine

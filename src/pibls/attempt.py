@@ -5,19 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec
+from pibls.basis import Basis, BasisSpec, Decomposed, DecomposedBasis
+from pibls.decomposition import jumps
 from pibls.domain import Domain, box_of, time_of
-from pibls.estimate import Norms, judge
+from pibls.estimate import Norms, judge, norms_of
 from pibls.lowering import LoweredProblem, Residual
 from pibls.points import Points, PointSet, place
 from pibls.problem import Inside, Region
-from pibls.solver import GaussNewton, Method, Outcome, RidgeQR
+from pibls.rows import Matrix, is_finite
+from pibls.solver import Factorization, GaussNewton, Method, Outcome, RidgeQR
+from pibls.solver.block_qr import BlockFactorization
 from pibls.solver.ridge_qr import RidgeQRFactorization
-from pibls.system import System, assemble, jet_values, residuals_at
+from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.streaming import AnySystem, system_of
+from pibls.system import residuals_at
 from pibls.threads import sensible_threads
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
@@ -26,6 +32,11 @@ _PROBES = 24
 _SCANNED = 10_000  # points at which the data are looked at for narrow extremes
 _NARROW = 1.5  # a source that much larger than at the held-out points hides between them
 _EXTREMES = 24
+# Points inside per node: usually; where rounding errors are to be averaged out; and while the solution is
+# not resolved, lest the nodes fit the points and nothing between them.
+_USUAL, _DENSE, _ROUGH = 1.75, 2.5, 3.0
+_DEMANDING = 1e-11  # tolerance
+_UNRESOLVED = 1e-2  # relative residual
 _TRUST_START = 0.3  # relative residual below which the last solution is a better start than zero
 
 
@@ -39,9 +50,11 @@ class Bench:
     check: Array
     """Every held-out point, inside and on the boundary: where two solutions are compared."""
     seed: int
+    density: float
+    """Points inside per node, once the solution is resolved."""
 
     @classmethod
-    def of(cls, lowered: LoweredProblem, domain: Domain, seed: int) -> Bench:
+    def of(cls, lowered: LoweredProblem, domain: Domain, seed: int, tol: float) -> Bench:
         n = _HELD_OUT.get(lowered.dimension, 1000)
         faces = max(n // 2, 2) if lowered.dimension > 1 else 2
         points = Points(n, faces, faces // 2, rule="halton")
@@ -49,7 +62,8 @@ class Bench:
         held_out = place(lowered, domain, points, rng)
         held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
         check = np.concatenate([site for found in held_out.values() for site in found.sites])
-        return cls(lowered, domain, held_out, check, seed)
+        density = _DENSE if tol < _DEMANDING else _USUAL
+        return cls(lowered, domain, held_out, check, seed, density)
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
@@ -123,32 +137,34 @@ def attempt(
     """
     began = time.perf_counter()
     lowered = bench.lowered
-    points = points if points is not None else default_points(spec, bench.domain)
+    if points is None:
+        rough = start is not None and start.relative > _UNRESOLVED
+        points = default_points(spec, bench.domain, _ROUGH if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
         where = place(lowered, bench.domain, points, bench.stream(2, key))
-        system = assemble(lowered, where, basis)
+        system = system_of(lowered, where, basis)
         outcome = _solve(system, bench, method, start, key)
         residuals, values = judge(lowered, bench.held_out, basis, outcome.w)
+        if isinstance(basis, DecomposedBasis):
+            residuals["continuity"] = norms_of(jumps(lowered, basis, outcome.w), 1.0)
         stiffness = _stiffness(bench, system, basis, outcome, key) if probe else np.inf
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
     return Attempt(spec, points, basis, outcome, residuals, values, seconds, stiffness)
 
 
-def _stiffness(bench: Bench, system: System, basis: Basis, outcome: Outcome, key: int) -> float:
+def _stiffness(bench: Bench, system: AnySystem, basis: Basis, outcome: Outcome, key: int) -> float:
     """min over places x of 1/‖R⁻ᵀφ(x)‖: min ‖J w‖ over functions with u(x) = 1, rows of unit length.
 
     Of the well-posed problems tried it was 7e-5 or more; where a condition is missing, some function costs
     nothing, and only the width of the basis keeps it from being zero.
     """
     J, _ = system.linearise(system.values(outcome.w))
-    if not np.isfinite(J).all():
+    if not is_finite(J):
         return np.inf
-    factors = outcome.factors
-    if not system.is_linear or not isinstance(factors, RidgeQRFactorization):
-        factors = RidgeQR().factor(J)
+    factors = _ridge_factors(J, outcome.factors if system.is_linear else None)
     X = bench.check[bench.stream(4, key).choice(len(bench.check), _PROBES)]
     phi = basis.jets(X, [(0,) * bench.lowered.dimension])[0]
     least = np.inf
@@ -159,18 +175,25 @@ def _stiffness(bench: Bench, system: System, basis: Basis, outcome: Outcome, key
     return least
 
 
-def _solve(system: System, bench: Bench, method: Method | None, start: Attempt | None, key: int) -> Outcome:
+def _ridge_factors(J: Matrix, known: Factorization | None) -> RidgeQRFactorization | BlockFactorization:
+    """The factors of J: the known ones where they serve."""
+    found = known.inner if isinstance(known, StreamedFactorization) else known
+    if isinstance(found, (RidgeQRFactorization, BlockFactorization)):
+        return found
+    made = RidgeQR().factor(J)
+    return made.factored() if isinstance(made, StreamedFactorization) else made
+
+
+def _solve(
+    system: AnySystem, bench: Bench, method: Method | None, start: Attempt | None, key: int
+) -> Outcome:
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
     if system.is_linear or start is None or not start.relative < _TRUST_START:
         return GaussNewton(rounds=0).solve(system, rng)
-    values = [
-        jet_values(start.basis, b.points.sites, b.residual.nonlinear, start.outcome.w).ravel()
-        for b in system.blocks
-        if b.jets
-    ]
-    return GaussNewton().descend(system, np.concatenate(values), start.relative)
+    values = system.values_of(start.basis, start.outcome.w)
+    return GaussNewton().descend(system, values, start.relative)
 
 
 def _unknowns(phi: Array, w: Array) -> Array:
@@ -194,21 +217,28 @@ def where_large(bench: Bench, found: Attempt, n: int, key: int) -> tuple[tuple[f
     return tuple(map(tuple, X[rng.choice(len(X), n, p=share)].tolist()))
 
 
-def default_points(spec: BasisSpec, domain: Domain) -> Points:
-    """2 to 2.5 N points inside, and as densely spread ones on the boundary, clustered to the edges.
+def default_points(spec: BasisSpec, domain: Domain, density: float) -> Points:
+    """``density``·N points inside (2 N on a line), and on the boundary ones that are clustered to the edges.
 
     A basis that leans towards some coordinates needs more points on the faces that hold them.
     """
     d, nodes = len(box_of(domain)), spec.size
+    if isinstance(spec, Decomposed):
+        local = default_points(spec.local, domain, density)
+        across = max(prod(spec.cells) // c for c in spec.cells)
+        return replace(
+            local, interior=local.interior * prod(spec.cells), boundary=local.boundary * across,
+            initial=local.initial * across, rule="sobol",
+        )  # fmt: skip
     if d == 1:
         return Points(2 * nodes, 2, 1, rule="chebyshev")
     stretch = _stretch(spec, d)
     face = 1.5 * (2 * nodes) ** ((d - 1) / d)
-    density = [face * max(1.0, float(np.prod(np.delete(stretch, axis)))) for axis in range(d)]
+    faces = [face * max(1.0, float(np.prod(np.delete(stretch, axis)))) for axis in range(d)]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
-    boundary = 2 * space * int(max(density[:space]))
-    return Points(5 * nodes // 2, boundary, int(density[-1]), rule="sobol", boundary_rule=rule)
+    boundary = 2 * space * int(max(faces[:space]))
+    return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
 
 
 def _stretch(spec: BasisSpec, d: int) -> Array:

@@ -37,7 +37,7 @@ class Request:
 
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Solution:
     """Solve as requested."""
-    bench = Bench.of(lower(problem), problem.domain, request.seed)
+    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol)
     if request.basis is not None:
         return _as_given(problem, bench, request)
     return _searched(problem, bench, request, callback)

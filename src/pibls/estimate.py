@@ -54,13 +54,16 @@ def judge(
     out = {}
     judged, unknowns = residuals_at(lowered, held_out, basis, w)
     for name, found in judged.items():
-        r = found.values
-        if not np.isfinite(r).all():
-            out[name] = Norms(np.inf, np.inf, np.inf)
-            continue
-        top, rms = float(np.abs(r).max(initial=0.0)), float(np.sqrt(np.mean(r**2)))
-        out[name] = Norms(top, rms, rms / found.size if found.size > 0 else 0.0)
+        out[name] = norms_of(found.values, found.size)
     return out, unknowns
+
+
+def norms_of(r: Array, size: float) -> Norms:
+    """The norms of a residual that is the sum of terms of that size."""
+    if not np.isfinite(r).all():
+        return Norms(np.inf, np.inf, np.inf)
+    top, rms = float(np.abs(r).max(initial=0.0)), float(np.sqrt(np.mean(r**2)))
+    return Norms(top, rms, rms / size if size > 0 else 0.0)
 
 
 def compare(u: Array, other: Array, safety: float = SAFETY) -> ErrorEstimate:

@@ -3,14 +3,16 @@ r"""N ↦ basis: families of functions, each at any width with the scale that th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Protocol
 
-from pibls.basis import BasisSpec, Features, Joined, Ridges, Waves
+from pibls.basis import BasisSpec, Broad, Decomposed, Features, Joined, Ridges, Waves
 from pibls.basis.waves import few_coordinates
 from pibls.scale import scale_for
 
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _LEAST_GROUP = 8
+_IN_CELL = {1: (24, 128), 2: (64, 256), 3: (160, 500)}  # nodes: fewer resolve nothing, more cost too much
 
 
 class Family(Protocol):
@@ -82,6 +84,53 @@ class RidgeFamily:
 
     def further(self, before: Family) -> list[Family]:
         return []
+
+
+@dataclass(frozen=True)
+class BroadFamily:
+    """The paper's basis, half feature nodes and half enhancement nodes."""
+
+    dimension: int
+
+    def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
+        half = nodes // 2
+        scale = shrink * scale_for("tanh", max(half, 32), self.dimension)
+        return Broad(1, half, 1, nodes - half, scale=scale, whiten=True)
+
+    def neighbours(self) -> list[Family]:
+        return []
+
+    def further(self, before: Family) -> list[Family]:
+        return []
+
+
+@dataclass(frozen=True)
+class CellFamily:
+    """Waves in each cell of a grid: for what is rough in places. A front costs a cell's width cubed."""
+
+    cells: tuple[int, ...]
+
+    def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
+        cells, (least, most) = self.cells, _IN_CELL[len(self.cells)]
+        while nodes // prod(cells) > most:
+            cells = tuple(c + 1 for c in cells)
+        while nodes // prod(cells) < least and max(cells) > 1:
+            cells = tuple(max(c - 1, 1) for c in cells)
+        local = nodes // prod(cells) // 2 * 2
+        return Decomposed(cells, WaveFamily.isotropic(len(cells)).spec(local, shrink))
+
+    def neighbours(self) -> list[Family]:
+        finer = [tuple(c + 1 for c in self.cells)]
+        if len(self.cells) > 1:
+            finer += [
+                tuple(c + (i == axis) for i, c in enumerate(self.cells)) for axis in range(len(self.cells))
+            ]
+        return [CellFamily(cells) for cells in finer]
+
+    def further(self, before: Family) -> list[Family]:
+        if not isinstance(before, CellFamily):
+            return self.neighbours()
+        return [CellFamily(tuple(2 * a - b for a, b in zip(self.cells, before.cells, strict=True)))]
 
 
 @dataclass(frozen=True)

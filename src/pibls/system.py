@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis import Basis
+from pibls.basis import Basis, DecomposedBasis
 from pibls.errors import ProblemError
 from pibls.lowering import LoweredProblem, Residual
 from pibls.points import PointSet
 from pibls.problem import Jet, Region
 
-_SLICE_ENTRIES = 1 << 18  # entries of a jet per slice: 2 MB
+_SLICE_ENTRIES = 1 << 16  # entries of a jet per slice: half a megabyte, so that all of them stay in the cache
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,13 @@ class System:
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
         parts = [b.values(w, self.basis.size).ravel() for b in self.blocks if b.jets]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def values_of(self, basis: Basis, w: Array) -> Array:
+        """v of the function with coefficients w in any basis."""
+        parts = [
+            jet_values(basis, b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets
+        ]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def level(self, u: float) -> Array:
@@ -288,6 +295,12 @@ def jet_values(basis: Basis, sites: tuple[Array, ...], jets: tuple[Jet, ...], w:
         for site, X in enumerate(sites):
             alphas = sorted({j.alpha for j in jets if j.site == site})
             if not alphas:
+                continue
+            if isinstance(basis, DecomposedBasis):
+                for i, j in enumerate(jets):
+                    if j.site == site:
+                        mine = w[j.unknown * size : (j.unknown + 1) * size]
+                        out[i, part] = basis.apply(X[part], [j.alpha], mine)[0]
                 continue
             phi = dict(zip(alphas, basis.jets(X[part], alphas), strict=True))
             for i, j in enumerate(jets):

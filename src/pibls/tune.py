@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pibls.attempt import Attempt, Bench, attempt, where_large
 from pibls.basis import BasisSpec
 from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
-from pibls.family import Family, LocalFamily, RidgeFamily, WaveFamily
+from pibls.family import BroadFamily, CellFamily, Family, LocalFamily, RidgeFamily, WaveFamily
 from pibls.points import Points
 from pibls.solver import Method
 from pibls.status import Status
@@ -37,10 +37,13 @@ _SOFT = 1e-7  # stiffness below which some function costs nothing
 _FIRM = 1e-3  # stiffness above which the first width may already be the last
 _MOVES = 6
 _GAIN, _CLEAR_GAIN = 0.7, 0.2
+_DIVIDE = 2.0  # many columns in cells cost far less than in one piece: cells may be this much worse
 _REACH = (10.0, 30.0)  # the steepest ridges that are added, relative to the size of the domain
 _PLACES = 300
 _ENOUGH = 300  # nodes below which the limit, and not the problem, is to blame
 _GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
+# Columns from which the domain may be divided into cells; on a line waves soon resolve anything.
+_CELLS_FROM = {2: 512, 3: 1024}
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
 
@@ -117,7 +120,10 @@ class Search:
             return
         if self.best.relative > _LARGE or self.status is Status.UNDETERMINED:
             self.error = ErrorEstimate(math.inf, math.inf)
-        unsolved = self.best.relative > _POOR and self.error.max > _NOTHING * self.best.size
+        # An estimate as large as the solution says that nothing was found, however small the residual:
+        # next to a blow-up the terms of the equation are so large that any residual looks small.
+        share = _NOTHING if self.best.relative > _POOR else 1.0
+        unsolved = self.error.max > share * self.best.size
         if self.status is Status.NODE_LIMIT and unsolved and self.best.spec.size >= _ENOUGH:
             self.status = Status.NO_SOLUTION
 
@@ -220,13 +226,14 @@ class Search:
 
     def _other_family(self, family: Family, now: Attempt, nodes: int) -> tuple[Family, Attempt]:
         """The family that the held-out points prefer at this width."""
-        if nodes * self.bench.lowered.unknowns > _SEARCHED:
-            return family, now
-        candidates = family.neighbours()
         d = self.bench.lowered.dimension
-        if isinstance(family, WaveFamily):
+        small = nodes * self.bench.lowered.unknowns <= _SEARCHED
+        candidates = family.neighbours() if small or isinstance(family, CellFamily) else []
+        if not isinstance(family, CellFamily) and nodes >= _CELLS_FROM.get(d, math.inf):
+            candidates += [CellFamily((c,) * d) for c in (2, 4)]
+        if small and isinstance(family, WaveFamily):
             if not self._ridges_tried:
-                candidates += [RidgeFamily(kind, d) for kind in ("tanh", "gaussian")]
+                candidates += [RidgeFamily(kind, d) for kind in ("tanh", "gaussian")] + [BroadFamily(d)]
                 self._ridges_tried = True
             places = self._places(now)
             candidates += [LocalFamily(d, reach, places) for reach in _REACH]
@@ -242,6 +249,8 @@ class Search:
             # On a line waves soon resolve anything, and then converge faster than ridges: another kind
             # must be clearly better.
             gain = _CLEAR_GAIN if d == 1 and type(chosen) is not type(family) else _GAIN
+            if isinstance(chosen, CellFamily) and not small and type(chosen) is not type(family):
+                gain = _DIVIDE
             if not result.relative < gain * now.relative:
                 break
             # Go on in the direction that helped, while it helps.

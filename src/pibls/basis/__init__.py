@@ -1,7 +1,8 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Ridges` placed ones; `Joined` puts several side by side."""
+sines and cosines, `Ridges` placed ones; `Joined` puts several side by side, `Decomposed` one in each cell."""
 
 from pibls.basis.broad import Broad, BroadBasis
+from pibls.basis.decomposed import Decomposed, DecomposedBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
@@ -13,6 +14,8 @@ __all__ = [
     "BasisSpec",
     "Broad",
     "BroadBasis",
+    "Decomposed",
+    "DecomposedBasis",
     "FeatureBasis",
     "Features",
     "Joined",

@@ -21,6 +21,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.checks import positive_scale, whole
 from pibls.errors import ProblemError
 from pibls.quasi import sobol
+from pibls.sincos import cos_and_sin
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class WaveBasis:
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         s = (self.frequencies.T @ ((X - self.centre) / self.half).T).T
         m = s.shape[1]
-        cosine, sine = np.cos(s), np.sin(s)
+        cosine, sine = cos_and_sin(s)
         out = []
         for alpha in alphas:
             order = sum(alpha)

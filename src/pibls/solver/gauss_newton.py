@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.rows import Rows, norms
 from pibls.solver.homotopy import Homotopy
-from pibls.solver.pivoted_qr import norms
 from pibls.solver.protocol import Equations, Outcome, ScaledSolver, cost_of, starting_values
 from pibls.solver.ridge_qr import RidgeQR
 from pibls.status import Status
@@ -107,7 +107,8 @@ class GaussNewton:
         J, b = system.linearise(starting_values(system))
         factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
         w = factors.apply(b)
-        w = w + factors.apply(b - J @ w)
+        if not isinstance(J, Rows):  # there it would cost as much as the step itself
+            w = w + factors.apply(b - J @ w)
         return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank, factors=factors)
 
     def descend(self, system: Equations, v: Array, relative: float = 1.0, w: Array | None = None) -> Outcome:

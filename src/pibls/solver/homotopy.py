@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.rows import Matrix, blended
 from pibls.solver.protocol import Equations
 
 
@@ -20,7 +21,7 @@ class Homotopy:
     """The blend of a system with its linearisation J₀ w = b₀."""
 
     system: Equations
-    matrix: Array = field(repr=False)
+    matrix: Matrix = field(repr=False)
     target: Array = field(repr=False)
     share: float
     """λ."""
@@ -34,7 +35,7 @@ class Homotopy:
         linear = self.matrix @ w - self.target
         return np.asarray((1.0 - self.share) * linear + self.share * self.system.residual(w))
 
-    def jacobian(self, w: Array) -> Array:
+    def jacobian(self, w: Array) -> Matrix:
         return self.linearise(self.values(w))[0]
 
     def values(self, w: Array) -> Array:
@@ -43,8 +44,7 @@ class Homotopy:
     def level(self, u: float) -> Array:
         return self.system.level(u)
 
-    def linearise(self, v: Array) -> tuple[Array, Array]:
+    def linearise(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)
-        J *= self.share
-        J += (1.0 - self.share) * self.matrix
+        J = blended(J, self.matrix, self.share)
         return J, self.share * b + (1.0 - self.share) * self.target

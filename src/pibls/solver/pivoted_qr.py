@@ -15,18 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
+from pibls.rows import Matrix, Rows, norms
+from pibls.solver.streamed_qr import StreamedFactorization
 
 _SKETCHES = (6, 3)  # sketch with m/6 rows, then m/3; beyond that the full matrix is as cheap
 _SKETCH_FROM = 256  # columns below which it is not worth while
 _SPARE = 8  # rows that a sketch must have beyond the rank it shows
-
-
-def norms(A: Array, axis: int) -> Array:
-    """Euclidean norms along an axis, with 1 for what is zero."""
-    # einsum needs no squared copy of the matrix.
-    squares = np.einsum("ij,ij->j" if axis == 0 else "ij,ij->i", A, A)
-    out = np.sqrt(squares)
-    return np.where(out > 0, out, 1.0)
 
 
 @dataclass(frozen=True)
@@ -40,12 +34,20 @@ class PivotedQR:
     cond: float = 3.0 * float(np.finfo(float).eps)
     rows: bool = True
 
-    def factor(self, A: Array) -> PivotedQRFactorization:
+    def factor(self, A: Matrix) -> PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]:
         scale = norms(A, 1) if self.rows else np.ones(A.shape[0])
         return self.factor_scaled(A, scale, self.cond)
 
-    def factor_scaled(self, A: Array, scale: Array, cond: float) -> PivotedQRFactorization:
+    def factor_scaled(
+        self, A: Matrix, scale: Array, cond: float
+    ) -> PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]:
         """The same with given row norms and truncation."""
+        if isinstance(A, Rows):
+            ones = np.ones(A.shape[1])
+            return StreamedFactorization(A, scale, lambda R: self.factor_held(R, ones, cond))
+        return self.factor_held(np.asarray(A), scale, cond)
+
+    def factor_held(self, A: Array, scale: Array, cond: float) -> PivotedQRFactorization:
         from scipy.linalg import lapack
 
         B = np.divide(A, scale[:, None], order="F")

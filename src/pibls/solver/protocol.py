@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.rows import Matrix, is_finite
 from pibls.status import Status
 
 
@@ -26,7 +27,7 @@ class Equations(Protocol):
     def residual(self, w: Array) -> Array:
         """r(w)."""
 
-    def jacobian(self, w: Array) -> Array:
+    def jacobian(self, w: Array) -> Matrix:
         """J(w)."""
 
     def values(self, w: Array) -> Array:
@@ -35,7 +36,7 @@ class Equations(Protocol):
     def level(self, u: float) -> Array:
         """v of the constant function u."""
 
-    def linearise(self, v: Array) -> tuple[Array, Array]:
+    def linearise(self, v: Array) -> tuple[Matrix, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
 
 
@@ -53,7 +54,7 @@ class Factorization(Protocol):
 class LinearSolver(Protocol):
     """Least squares for one matrix and any number of right-hand sides."""
 
-    def factor(self, A: Array) -> Factorization:
+    def factor(self, A: Matrix) -> Factorization:
         """Factor A, which is left unchanged."""
 
 
@@ -64,7 +65,7 @@ class ScaledSolver(Protocol):
     def cond(self) -> float:
         """The smallest truncation, relative to the largest singular value."""
 
-    def factor_scaled(self, A: Array, scale: Array, cond: float) -> Factorization:
+    def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
         """Factor diag(1/scale)·A, truncated or regularised at ``cond``."""
 
 
@@ -103,7 +104,7 @@ def starting_values(system: Equations) -> Array:
     """v of a constant about which the system can be linearised: zero, unless it is singular there."""
     for u in _LEVELS:
         v = system.level(u)
-        if all(np.isfinite(part).all() for part in system.linearise(v)):
+        if all(is_finite(part) for part in system.linearise(v)):
             return v
     raise ProblemError(
         "problem",
@@ -113,6 +114,6 @@ def starting_values(system: Equations) -> Array:
     )
 
 
-def linear_start(system: Equations) -> tuple[Array, Array]:
+def linear_start(system: Equations) -> tuple[Matrix, Array]:
     """J and b of the system with its nonlinear terms linearised about a constant."""
     return system.linearise(starting_values(system))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pibls.arrays import Array
+from pibls.rows import Matrix, Rows
+from pibls.solver.streamed_qr import StreamedFactorization
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,12 @@ class SVD:
 
     cond: float | None = None
 
-    def factor(self, A: Array) -> SVDFactorization:
+    def factor(self, A: Matrix) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
+        if isinstance(A, Rows):
+            return StreamedFactorization(A, np.ones(A.shape[0]), self.factor_held)
+        return self.factor_held(np.asarray(A))
+
+    def factor_held(self, A: Array) -> SVDFactorization:
         return SVDFactorization(A, self.cond)
 
 

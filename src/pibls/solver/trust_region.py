@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.rows import Matrix, Rows
 from pibls.solver.protocol import Equations, cost_of
+from pibls.solver.streamed_qr import reduced
 
 _EPS = float(np.finfo(float).eps)
 _REJECTIONS = 10
@@ -75,9 +77,13 @@ class Triangle:
     gradient_norm: float
 
     @classmethod
-    def of(cls, J: Array, r: Array) -> Triangle:
+    def of(cls, J: Matrix, r: Array) -> Triangle:
         from scipy.linalg import lapack
 
+        if isinstance(J, Rows):
+            R, c = reduced(J, r, np.ones(len(r)))
+            return cls(R, c, float(np.abs(R.T @ c).max(initial=0.0)))
+        J = np.asarray(J)
         n, m = J.shape
         gradient = J.T @ r
         qr, tau, _, _ = lapack.dgeqrf(J, lwork=64 * max(m, n))

@@ -1,0 +1,153 @@
+r"""r(w) and J(w) of more points than memory holds: the rows are made in blocks, as often as needed.
+
+A block is a small system of its own: some points of one region, all residuals that hold there.
+Nothing but the points is kept between two passes over the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis import Basis, DecomposedBasis
+from pibls.decomposition import DecomposedSystem
+from pibls.lowering import LoweredProblem, Residual
+from pibls.points import PointSet
+from pibls.problem import Region
+from pibls.rows import Rows
+from pibls.system import System, assemble, jet_values
+
+HELD_ENTRIES = 1 << 28
+"""Entries (2 GiB) up to which the matrices are held; solvers need two to three times as much."""
+_BLOCK_ENTRIES = 1 << 22
+
+
+def system_of(lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> AnySystem:
+    """The system of a problem at these points in this basis: held where it fits, else streamed."""
+    if isinstance(basis, DecomposedBasis):
+        return DecomposedSystem.of(lowered, points, basis)
+    kept = sum(
+        len(points[r.region]) * basis.size * (lowered.unknowns + len(r.nonlinear)) for r in lowered.residuals
+    )
+    return (assemble if kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, basis)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some points of one region and the residuals there."""
+
+    lowered: LoweredProblem
+    region: Region
+    points: PointSet
+
+    @property
+    def rows(self) -> int:
+        return len(self.lowered.residuals) * len(self.points)
+
+    @property
+    def values(self) -> int:
+        """How many numbers of v belong to it."""
+        return sum(len(r.nonlinear) for r in self.lowered.residuals) * len(self.points)
+
+    def system(self, basis: Basis) -> System:
+        return assemble(self.lowered, {self.region: self.points}, basis)
+
+    def target(self, v: Array) -> Array:
+        """b of these rows, linearised about v; no basis is needed for it."""
+        X, normals, n = self.points.sites[0], self.points.normals, len(self.points)
+        out, start = [], 0
+        for r in self.lowered.residuals:
+            stop = start + len(r.nonlinear) * n
+            jets, data = v[start:stop].reshape(-1, n), r.known_data(X)
+            start = stop
+            out.append(
+                np.sum(r.partials(X, normals, data, jets) * jets, axis=0) - r.rest(X, normals, data, jets)
+            )
+        return np.concatenate(out)
+
+
+@dataclass(frozen=True)
+class StreamedSystem:
+    """What `System` is, with rows that are never all there; they come in another order."""
+
+    basis: Basis
+    unknowns: int
+    pieces: tuple[Piece, ...]
+    is_linear: bool
+
+    @classmethod
+    def of(cls, lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> StreamedSystem:
+        columns = basis.size * lowered.unknowns
+        # With fewer rows than columns, the triangle that is carried along would cost more than the rows.
+        rows = max(_BLOCK_ENTRIES // columns, columns)
+        pieces = []
+        for region, found in points.items():
+            here = tuple(r for r in lowered.residuals if r.region == region)
+            part = replace(lowered, residuals=here)
+            step = max(rows // max(len(here), 1), 1)
+            for start in range(0, len(found), step):
+                chosen = slice(start, start + step)
+                sites = tuple(site[chosen] for site in found.sites)
+                pieces.append(Piece(part, region, PointSet(sites, found.normals[chosen])))
+        return cls(basis, lowered.unknowns, tuple(pieces), lowered.is_linear)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(p.rows for p in self.pieces), self.basis.size * self.unknowns
+
+    def residual(self, w: Array) -> Array:
+        """r(w), (rows,)."""
+        return np.concatenate([p.system(self.basis).residual(w) for p in self.pieces])
+
+    def jacobian(self, w: Array) -> Rows:
+        """J(w), (rows, columns)."""
+        return self.linearise(self.values(w))[0]
+
+    def values(self, w: Array) -> Array:
+        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
+        return self.values_of(self.basis, w)
+
+    def values_of(self, basis: Basis, w: Array) -> Array:
+        """v of the function with coefficients w in any basis."""
+        parts = [jet_values(basis, p.points.sites, r.nonlinear, w).ravel() for p, r in self._nonlinear()]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def level(self, u: float) -> Array:
+        """v of the constant function u."""
+        parts = [
+            np.full(len(p.points), 0.0 if any(jet.alpha) else u)
+            for p, r in self._nonlinear()
+            for jet in r.nonlinear
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def linearise(self, v: Array) -> tuple[Rows, Array]:
+        """J and b of the system linearised about v: its solution is the next w."""
+        return self._linear if self.is_linear else self._linearised(v)
+
+    @cached_property
+    def _linear(self) -> tuple[Rows, Array]:
+        # One object, because it remembers its row norms.
+        return self._linearised(np.empty(0))
+
+    def _linearised(self, v: Array) -> tuple[Rows, Array]:
+        ends = np.cumsum([p.values for p in self.pieces])
+        parts = np.split(v, ends[:-1])
+
+        def blocks() -> Iterator[Array]:
+            for piece, part in zip(self.pieces, parts, strict=True):
+                yield piece.system(self.basis).linearise(part)[0]
+
+        b = np.concatenate([p.target(part) for p, part in zip(self.pieces, parts, strict=True)])
+        return Rows(self.shape, blocks), b
+
+    def _nonlinear(self) -> Iterator[tuple[Piece, Residual]]:
+        return ((p, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)
+
+
+AnySystem = System | StreamedSystem | DecomposedSystem
+"""Held, streamed, or block-sparse."""

@@ -1,0 +1,145 @@
+"""Subdomains: the same solution as one domain gives, from a block-sparse system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.arrays import Array
+from pibls.basis import Decomposed, Features, Waves
+from pibls.blocks import Blocks, Strip
+from pibls.points import Points
+from pibls.solver import block_qr
+from pibls.solver.ridge_qr import RidgeQR, RidgeQRFactorization
+
+x, y, t = sp.symbols("x y t")
+
+
+def error(name: str, basis: Any, points: Points, seed: int) -> float:
+    case = pibls.cases[name]
+    solution = pibls.solve(case.problem, basis=basis, points=points, method=pibls.GaussNewton(), seed=seed)
+    X = case.problem.domain.interior(2000, np.random.default_rng(1))
+    return float(np.abs(solution(*X.T) - case.exact(*X.T)).max())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "cells", "local", "points", "bound"),
+    [
+        ("TC-2", (3,), Waves(32, 14.0), Points(200, 2), 1e-11),
+        ("TC-5", (2, 2), Waves(96, 1.5), Points(1000, 240), 1e-8),
+        ("TC-7", (2, 2), Waves(96, 1.5), Points(1000, 240, 80), 1e-8),
+        ("TC-9", (4,), Waves(64, 40.0), Points(600, 2), 1e-9),
+        ("TC-10", (2,), Waves(32, 14.0), Points(160, 0, 1), 1e-11),
+        ("TC-11", (2, 2), Waves(96, 1.5), Points(1000, 240, 80), 1e-5),
+    ],
+)
+def test_cases(
+    name: str, cells: tuple[int, ...], local: Any, points: Points, bound: float, seed: int
+) -> None:
+    assert error(name, Decomposed(cells, local), points, seed) < bound
+
+
+def test_three_dimensions_and_two_unknowns() -> None:
+    """u_xx + u_yy + u_tt = v, and the Laplacian of v: C¹ across all faces, for both unknowns."""
+    u, v = (sp.Function(n)(x, y, t) for n in "uv")
+    exact = {u: sp.sin(x + y) * sp.exp(t / 2), v: sp.cos(x - t) + y**2}
+
+    def laplacian(f: Any) -> Any:
+        return sum(f.diff(c, 2) for c in (x, y, t))
+
+    sources = [(laplacian(f) + g).subs(exact).doit() for f, g in ((u, v), (v, u))]
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1), t: (0, 1)}),
+        [sp.Eq(laplacian(u) + v, sources[0]), sp.Eq(laplacian(v) + u, sources[1])],
+        [pibls.Dirichlet(u, exact[u]), pibls.Dirichlet(v, exact[v])],
+    )
+    basis = Decomposed((2, 1, 2), Waves(160, 1.5))
+    solution = pibls.solve(problem, basis=basis, points=Points(1800, 900), method=pibls.GaussNewton())
+    X = problem.domain.interior(500, np.random.default_rng(0))
+    for unknown in (u, v):
+        value = sp.lambdify((x, y, t), exact[unknown])(*X.T)
+        assert np.abs(solution[unknown](*X.T) - value).max() < 1e-4
+
+
+def test_continuity_across_an_interface() -> None:
+    case = pibls.cases["TC-5"]
+    basis = Decomposed((2, 1), Waves(128, 2.0))
+    solution = pibls.solve(case.problem, basis=basis, points=Points(800, 200), method=pibls.GaussNewton())
+    s = np.linspace(0.05, 0.95, 9)
+    below, above = np.nextafter(0.5, 0.0), 0.5
+    u = case.problem.unknowns[0]
+    for expression in (u, u.diff(case.problem.coordinates[0])):
+        jump = solution.evaluate(expression, below, s) - solution.evaluate(expression, above, s)
+        assert np.abs(jump).max() < 1e-6
+
+
+def random_blocks(rng: np.random.Generator) -> tuple[Blocks, Array]:
+    """A ring of five parts of different sizes: every elimination meets fill."""
+    sizes = [3, 5, 4, 2, 6]
+    strips = [Strip((p,), (rng.standard_normal((9, n)),)) for p, n in enumerate(sizes)]
+    for p in range(5):
+        q = (p + 1) % 5
+        strips.append(Strip((p, q), tuple(rng.standard_normal((4, sizes[i])) for i in (p, q))))
+    ends = np.cumsum([0, *sizes])
+    shuffled = rng.permutation(ends[-1])
+    columns = tuple(np.sort(shuffled[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    A = Blocks(tuple(strips), columns)
+    return A, rng.standard_normal(A.shape[0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_block_qr_is_least_squares(seed: int) -> None:
+    A, b = random_blocks(np.random.default_rng(seed))
+    dense = np.asarray(A)
+    scale = np.linalg.norm(dense, axis=1)
+    w = block_qr.factor(A, scale, 1e-17).apply(b)
+    expected = np.linalg.lstsq(dense / scale[:, None], b / scale, rcond=None)[0]
+    np.testing.assert_allclose(w, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(RidgeQR().factor(A).apply(b), RidgeQR().factor(dense).apply(b), atol=1e-12)
+    np.testing.assert_allclose(A @ w, dense @ w, atol=1e-13)
+    np.testing.assert_allclose(A.row_norms, scale)
+    probes = np.random.default_rng(9).standard_normal((3, A.shape[1]))
+    found = RidgeQR().factor(A)
+    assert isinstance(found, block_qr.BlockFactorization)
+    # R is unique up to the order of its columns and the signs of its rows: ‖R⁻ᵀa‖ is the same.
+    held = RidgeQR().factor(dense)
+    assert isinstance(held, RidgeQRFactorization)
+    np.testing.assert_allclose(found.leverage(probes), held.leverage(probes), rtol=1e-9)
+
+
+def test_parts_with_few_neighbours_go_first() -> None:
+    def strip(*parts: int) -> Strip:
+        return Strip(parts, tuple(np.ones((1, 1)) for _ in parts))
+
+    star = tuple(strip(0, p) for p in range(1, 5))
+    order = block_qr.order_of(star, 5)
+    assert order.index(0) >= 3  # the hub, once at most one ray is left
+
+
+def test_a_chain_is_cheap() -> None:
+    """Twice the cells, twice the entries: no front grows with the number of parts."""
+    rng = np.random.default_rng(0)
+
+    def entries(parts: int) -> int:
+        strips = [Strip((p,), (rng.standard_normal((20, 8)),)) for p in range(parts)]
+        strips += [Strip((p, p + 1), (rng.standard_normal((2, 8)),) * 2) for p in range(parts - 1)]
+        A = Blocks(tuple(strips), tuple(np.arange(8 * p, 8 * p + 8) for p in range(parts)))
+        found = block_qr.factor(A, np.ones(A.shape[0]), 1e-17)
+        return sum(f.reflectors[0].size for f in found.fronts)
+
+    assert entries(40) < 2.2 * entries(20)
+
+
+def test_bad_input() -> None:
+    problem = pibls.cases["TC-5"].problem
+    with pytest.raises(pibls.ProblemError, match=r"Decomposed\(cells\).*each of the 2 coordinates"):
+        pibls.solve(problem, basis=Decomposed((4,), Features(50, scale=3.0)))
+    with pytest.raises(pibls.ProblemError, match=r"Decomposed\(cells\).*at least 1"):
+        Decomposed((0, 2), Features(50, scale=3.0))
+    with pytest.raises(pibls.ProblemError, match=r"Decomposed\(local\).*a basis for each cell"):
+        Decomposed((2, 2), "tanh")  # type: ignore[arg-type]
