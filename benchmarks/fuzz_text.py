@@ -1,0 +1,176 @@
+"""A long fuzz run of the text parser and the problem-file reader.
+
+    python -m benchmarks.fuzz_text --count 100000 --seed 0
+    python -m benchmarks.fuzz_text --count 100000 --atheris          (where atheris is installed)
+
+Every input must either be read or be refused with a `ProblemError`; anything else is a crash. Inputs
+that are read are also written and read again, and must come back equal. Times are of the processor, so
+that a busy machine does not count as a slow parser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+from sympy.core.cache import clear_cache
+
+from benchmarks.fuzz_inputs import CORPUS, FILES, expression, mutated, noise
+from pibls.errors import ProblemError
+from pibls.io import parse_problem
+from pibls.text import Names, Scribe, parse_equations, parse_relation
+
+NAMES = Names.of("x y t", unknowns="u v", time="t", k=sp.Rational(5, 2), w=(sp.Integer(1), sp.Symbol("x")))
+SLOW = 1.0
+
+
+@dataclass
+class Tally:
+    """What a run has seen."""
+
+    inputs: int = 0
+    read: int = 0
+    crashes: list[tuple[str, str]] = field(default_factory=list)
+    unequal: list[str] = field(default_factory=list)
+    slow: list[tuple[float, str]] = field(default_factory=list)
+    slowest: tuple[float, str] = (0.0, "")
+
+    def add(self, text: str, attempt: Callable[[str], bool]) -> None:
+        """Try one input."""
+        if self.inputs % 2000 == 0:
+            clear_cache()  # SymPy remembers everything; a long run would fill the memory
+        self.inputs += 1
+        began = time.process_time()
+        try:
+            self.read += attempt(text)
+        except Unequal:
+            self.unequal.append(text)
+        except Exception as problem:
+            self.crashes.append((f"{type(problem).__name__}: {problem}"[:200], text))
+        seconds = time.process_time() - began
+        self.slowest = max(self.slowest, (seconds, text))
+        if seconds > SLOW:
+            self.slow.append((seconds, text))
+
+    def report(self) -> str:
+        """The figures, in a few lines."""
+        lines = [
+            f"{self.inputs} inputs, {self.read} read, the others refused",
+            f"{len(self.crashes)} crashes, {len(self.unequal)} not equal after writing and reading",
+            f"{len(self.slow)} slower than {SLOW} s",
+            f"slowest {self.slowest[0]:.3f} s: {self.slowest[1][:200]!r}",
+        ]
+        lines += [f"crash {reason} in {text[:300]!r}" for reason, text in self.crashes[:20]]
+        lines += [f"unequal {text[:300]!r}" for text in self.unequal[:20]]
+        lines += [f"slow {seconds:.2f} s {text[:300]!r}" for seconds, text in self.slow[:20]]
+        return "\n".join(lines)
+
+
+class Unequal(Exception):  # noqa: N818 - an outcome
+    """Written and read again, an input is not what it was."""
+
+
+def read_text(text: str, *, write: bool = False) -> bool:
+    """Whether a text is read, as an equation or as a relation."""
+    try:
+        equations: tuple[Any, ...] = parse_equations(text, NAMES)
+    except ProblemError:
+        try:
+            parse_relation(text, NAMES)
+        except ProblemError:
+            return False
+        return True
+    if write:
+        scribe = Scribe(NAMES)
+        for equation in equations:
+            try:
+                scribe.equation(equation)  # compares by itself
+            except ProblemError as error:
+                raise Unequal from error
+    return True
+
+
+def read_file(text: str) -> bool:
+    """Whether a problem file is read."""
+    try:
+        parse_problem(text)
+    except ProblemError:
+        return False
+    return True
+
+
+def run(count: int, seed: int, write_every: int = 10, file_every: int = 100) -> Tally:
+    """A run of the own generator."""
+    rng = random.Random(seed)
+    tally = Tally()
+    for i in range(count):
+        if i % file_every == 0:
+            tally.add(mutated(rng.choice(FILES), rng), read_file)
+            continue
+        kind = rng.random()
+        if kind < 0.45:
+            text = expression(rng, min(rng.randint(0, 5), rng.randint(0, 6)))
+        elif kind < 0.8:
+            text = mutated(rng.choice(CORPUS), rng)
+        elif kind < 0.9:
+            text = mutated(expression(rng, rng.randint(0, 4)), rng)
+        else:
+            text = noise(rng)
+        writes = i % write_every == 1
+        tally.add(text, lambda t, w=writes: read_text(t, write=w))  # type: ignore[misc]
+    return tally
+
+
+def run_atheris(count: int, arguments: list[str]) -> Tally:
+    """A coverage-guided run; atheris itself decides on the inputs."""
+    import atheris  # type: ignore[import-not-found,unused-ignore]
+
+    tally = Tally()
+
+    def one(data: bytes) -> None:
+        text = data.decode("utf-8", errors="replace")
+        is_file = text[:1] == "["
+        tally.add(text, read_file if is_file else read_text)
+        if tally.inputs >= count:
+            sys.stdout.write(tally.report() + "\n")
+            sys.stdout.flush()
+            sys.exit(0)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("pibls.text.", "pibls.io.")):
+            for value in vars(module).values():
+                if (
+                    callable(value)
+                    and getattr(value, "__module__", "") == name
+                    and hasattr(value, "__code__")
+                ):
+                    atheris.instrument_func(value)
+    atheris.Setup([sys.argv[0], *arguments], one)
+    atheris.Fuzz()
+    return tally
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--atheris", action="store_true", help="coverage-guided, needs atheris")
+    options, further = parser.parse_known_args()
+    if options.atheris:
+        run_atheris(options.count, [f"-seed={options.seed + 1}", *further])
+        return
+    began = time.perf_counter()
+    tally = run(options.count, options.seed)
+    sys.stdout.write(f"{tally.report()}\n{time.perf_counter() - began:.0f} s\n")
+
+
+if __name__ == "__main__":
+    main()
