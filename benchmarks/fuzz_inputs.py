@@ -170,7 +170,8 @@ value = 0
 
 _NAMES = ("x", "y", "t", "u", "v", "k", "u_x", "u_xx", "v_xy", "u_t", "pi", "e", "w")
 _FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "sign", "tanh", "asin", "atan", "floor",
-              "erf", "heaviside", "laplacian", "dn", "gamma", "sinh", "acosh", "hold", "grad", "div")  # fmt: skip
+              "erf", "heaviside", "laplacian", "dn", "gamma", "sinh", "acosh", "hold", "grad",
+              "div")  # fmt: skip
 _NUMBERS = ("0", "1", "2", "3", "-1", "1/2", "0.1", "1e-3", "7", "10", "100", "0.30000000000000004", "1e300")
 _PIECES = ("(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "**", "=", "<", ">=", "!=", " and ", " or ",
            "not ", "_", ".", "e", "1", "x", "u", "'", '"', ";", "\n", "\\", "{", "}", "#", "\x00", "é", "²",

@@ -2,10 +2,12 @@ r"""time ~ N^a, error and memory against size: width up to 8,000 nodes, points u
 
     python -m benchmarks.scaling            what is not measured yet; interrupt and resume at will
     python -m benchmarks.scaling --again    everything anew
+    python -m benchmarks.scaling --one      without the runs with two threads, which need an idle machine
     python -m benchmarks.scaling --draw     only the page and the figure, from the stored numbers
 
-Each size runs in a process of its own, with the threads pinned before anything is imported. Numbers are
-in docs/benchmarks/scaling.json, the page in docs/benchmarks/scaling.md.
+Each size runs in a process of its own, with the threads pinned before anything is imported. Time with one
+thread is processor time, which other work on the machine hardly changes; with two threads it is the
+clock's. Numbers are in docs/benchmarks/scaling.json, the page in docs/benchmarks/scaling.md.
 """
 
 from __future__ import annotations
@@ -61,13 +63,14 @@ class Size:
 
 
 def sizes() -> list[Size]:
-    """All of them, the small ones first."""
+    """All of them, the small ones first, those with two threads last."""
     wide = [Size("width", n, 5 * n // 2) for n in WIDTHS]
     pairs = [Size("width", n, 5 * n // 2, threads=2) for n in WIDTHS if n >= TWO_THREADS_FROM]
     held = [Size("points", NODES, n, "held") for n in POINTS if n <= _HELD_UP_TO]
     streamed = [Size("points", NODES, n, "streamed" if n <= _HELD_UP_TO else "automatic") for n in POINTS]
     nonlinear = [Size("nonlinear", 250, 1_000_000)]
-    return sorted([*wide, *pairs, *held, *streamed, *nonlinear], key=lambda s: s.nodes**2 * s.points)
+    alone = sorted([*wide, *held, *streamed, *nonlinear], key=lambda s: s.nodes**2 * s.points)
+    return [*alone, *pairs]
 
 
 def oscillating() -> tuple[pibls.Problem, Callable[..., Array]]:
@@ -103,7 +106,7 @@ def solved(size: Size, problem: pibls.Problem) -> pibls.Solution:
 
 
 def measure(size: Size) -> Run:
-    """One size: seconds (median of three where that is quick), error, peak memory above the start."""
+    """One size: time (median of three where that is quick), error, peak memory above the start."""
     if size.mode != "automatic":
         streaming.HELD_ENTRIES = 0 if size.mode == "streamed" else 1 << 60
     problem, exact = problem_of(size.study)
@@ -121,8 +124,8 @@ def measure(size: Size) -> Run:
     error = float(np.abs(solution(*X) - exact(*X)).max())
     return {
         **asdict(size),
-        "seconds": statistics.median(seconds),
-        "cpu_seconds": statistics.median(worked),
+        "seconds": statistics.median(worked if size.threads == 1 else seconds),
+        "clock_seconds": statistics.median(seconds),
         "max_error": error,
         "peak_mb": peak,
         "matrix_mb": 8e-6 * size.nodes * size.points,
@@ -222,22 +225,24 @@ def page(runs: Sequence[Run]) -> str:
         for r in pick(runs, "nonlinear")
     )
     facts = runs[0]["machine"]
-    busy = max(r["load"] for r in runs)
+    busy = max((r["load"] for r in two.values()), default=0.0)
     return f"""# Scaling
 
 Time, error and peak memory of one `solve` with a fixed basis of waves, against its size. Made by
 `python -m benchmarks.scaling` (it resumes where it was interrupted) from
-[`scaling.json`](scaling.json), on {facts["cores"]} cores of {facts["processor"]}; one BLAS thread unless the
-table says two. Each size has a process of its own; seconds are the median of three where that takes
-less than {_QUICK:g} s each. The load average when a run began was at most {busy:.1f}.
+[`scaling.json`](scaling.json), on {facts["cores"]} cores of {facts["processor"]}. Each size has a process of
+its own; time is the median of three where that takes less than {_QUICK:g} s each. With one BLAS thread it is
+processor time, because other work was running; with two it is the clock's, and the load average
+of the last minute was at most {busy:.1f} when a run began. Peak memory is above what the process held after
+its imports and a small solve.
 
 ![Time, error and memory against width and number of points](figures/scaling.png)
 
 ## Width
 
-Δu = f on the unit square, u = sin(30(x² + y²)), about ten periods along an edge; 2.5 N points inside, R from the
-[scale-width rule](../scale.md), ridge QR. The matrix is held: the library would begin to stream it at
-{streaming.HELD_ENTRIES / 2**27:g} GiB.
+Δu = f on the unit square, u = sin(30(x² + y²)): five periods along an edge, ten along the diagonal. 2.5 N
+points inside, R from the [scale-width rule](../scale.md), ridge QR. The matrix is held: the library would
+begin to stream it at {streaming.HELD_ENTRIES / 2**27:g} GiB.
 
 {table(("nodes N", "points", "one thread", "two threads", "max error", "peak memory", "matrix"), width)}
 
@@ -247,9 +252,9 @@ With points in proportion to the width, QR costs 2·2.5·N³ operations and the 
 
 ## Points
 
-Poisson's equation (TC-5) with {NODES} nodes and more and more points, up to 2,000 times the nodes. "Streamed": the
-rows are made in blocks, each stacked under the triangle of the rows before and factored with it, so that
-nothing grows with the points but a few vectors. This happens by itself above
+Poisson's equation (TC-5) with {NODES} nodes and more and more points, up to 2,000 times the nodes.
+"Streamed": the rows are made in blocks, each stacked under the triangle of the rows before and factored
+with it, so that nothing grows with the points but a few vectors. This happens by itself above
 {streaming.HELD_ENTRIES / 2**27:g} GiB, as in the last row; in the others it was forced, for comparison.
 
 {table(("points n", "held", "streamed", "max error", "memory, held", "memory, streamed", "matrix"), points)}
@@ -321,11 +326,11 @@ def main(words: Sequence[str]) -> None:
     if "--draw" not in words:
         done = set() if "--again" in words else {key(r) for r in stored()}
         for size in sizes():
-            if key(asdict(size)) not in done:
+            if key(asdict(size)) not in done and (size.threads == 1 or "--one" not in words):
                 run = in_own_process(size)
                 add(run)
-                print(f"{size}: {run['seconds']:.3g} s, error {run['max_error']:.1e}, {run['peak_mb']:.0f} MB",
-                      flush=True)  # fmt: skip
+                numbers = f"{run['seconds']:.3g} s, error {run['max_error']:.1e}, {run['peak_mb']:.0f} MB"
+                print(f"{size}: {numbers}", flush=True)
     runs = stored()
     draw(runs, FIGURE)
     PAGE.write_text(page(runs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def random_blocks(rng: np.random.Generator) -> tuple[Blocks, Array]:
         strips.append(Strip((p, q), tuple(rng.standard_normal((4, sizes[i])) for i in (p, q))))
     ends = np.cumsum([0, *sizes])
     shuffled = rng.permutation(ends[-1])
-    columns = tuple(np.sort(shuffled[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    columns = tuple(np.sort(shuffled[a:b]) for a, b in pairwise(ends))
     A = Blocks(tuple(strips), columns)
     return A, rng.standard_normal(A.shape[0])
 

@@ -30,9 +30,9 @@ class LocELM:
     packages = ("pibls",)
     install = "pip install -e ."
     fairness = (
-        "Four subdomains with 200 (1D) or 125 (2D) tanh nodes each, weights uniform in (-R, R), gelsd for the "
-        "linear cases and NLSQ-perturb (0.5, 5 rounds) for the others, as its authors do it. R is the one of "
-        "five or six with the smallest true error at another seed; the search is not counted in the time."
+        "Four subdomains with 200 (1D) or 125 (2D) tanh nodes each, weights uniform in (-R, R), gelsd for "
+        "the linear cases, NLSQ-perturb (0.5, 5 rounds) for the others, as its authors do it. R is the one "
+        "of five or six with the smallest true error at another seed; the search is not counted in the time."
     )
 
     def missing(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from pibls.arrays import Array
 from pibls.basis import Basis
 from pibls.errors import ProblemError
 from pibls.estimate import ErrorEstimate, Norms
-from pibls.lowering import lower_form
-from pibls.problem import Inside, Jet, Problem, within
+from pibls.later import Later
+from pibls.lowering import Residual, lower_form
+from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.status import Status
 from pibls.system import jet_values
 
@@ -106,15 +107,7 @@ class Solution:
         1.0
         """
         X, shape = self._points(coordinates, named)
-        form = self.problem.language().form(_expression(expression), "expression")
-        if form.needs_normal:
-            raise ProblemError(
-                "expression",
-                expected="derivatives by the coordinates",
-                got="dn(…), the normal derivative",
-                remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
-            )
-        residual = lower_form(form, Inside())
+        residual = _compiled(self.problem.language(), _expression(expression))
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)
@@ -180,6 +173,15 @@ class Solution:
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]
         return "\n".join(lines)
 
+    plot = Later("pibls.plot:plot")
+    plot_error = Later("pibls.plot:plot_error")
+    plot_residual = Later("pibls.plot:plot_residual")
+    animate = Later("pibls.plot:animate")
+    to_xarray = Later("pibls.exchange:to_xarray")
+    to_vtk = Later("pibls.exchange:to_vtk")
+    to_csv = Later("pibls.exchange:to_csv")
+    _repr_html_ = Later("pibls.html:solution_html")
+
 
 @dataclass(frozen=True)
 class Component:
@@ -193,6 +195,20 @@ class Component:
 
     def __repr__(self) -> str:
         return f"<{self.unknown} of {self.solution.problem!r}>"
+
+
+@lru_cache(maxsize=64)
+def _compiled(language: Language, expression: Any) -> Residual:
+    """An expression as a NumPy function, once: a quadrature asks for thousands of single values."""
+    form = language.form(expression, "expression")
+    if form.needs_normal:
+        raise ProblemError(
+            "expression",
+            expected="derivatives by the coordinates",
+            got="dn(…), the normal derivative",
+            remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
+        )
+    return lower_form(form, Inside())
 
 
 def _expression(expression: Any) -> Any:

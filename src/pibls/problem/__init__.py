@@ -1,7 +1,7 @@
 """The problem: equations, conditions and where they hold, still in SymPy."""
 
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
-from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.form import Datum, Form, Jet, Language
 from pibls.problem.known import known
 from pibls.problem.problem import Problem, Statement
 from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, within
@@ -14,6 +14,7 @@ __all__ = [
     "Initial",
     "Inside",
     "Jet",
+    "Language",
     "Neumann",
     "Pair",
     "Part",

@@ -108,6 +108,11 @@ class Problem:
         """What the words of this problem mean, for expressions that come later."""
         return Language(self.coordinates, time_of(self.domain), self.unknowns)
 
+    def _repr_html_(self) -> str:
+        from pibls.problem.html import problem_html
+
+        return problem_html(self)
+
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
         names = ", ".join(str(u) for u in self.unknowns)

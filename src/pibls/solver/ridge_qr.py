@@ -48,7 +48,8 @@ class RidgeQR:
 
         first, weights = distinct(A)
         scale = scale[first] / weights
-        B = np.divide(A[first], scale[:, None], order="F")
+        # Mostly no two rows are equal, and no copy is needed to leave them out.
+        B = np.divide(A if len(first) == len(A) else A[first], scale[:, None], order="F")
         m = B.shape[1]
         columns = norms(B, 0)
         B /= columns

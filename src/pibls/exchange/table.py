@@ -1,0 +1,37 @@
+"""x, y, …, u: a table of values as comma-separated text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pibls.sample import fields_of, grid_of
+from pibls.solution import Solution
+
+
+def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> Path:
+    """Write a table with a column for each coordinate and each unknown, and a row for each point.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    what
+        Unknowns or SymPy expressions of them; all unknowns by default.
+    grid
+        For each coordinate a number of points, or the values themselves; a sensible number by default.
+
+    Numbers are written so that they are read back exactly. Points outside the domain are left out.
+    Returns the path.
+    """
+    path = Path(path)
+    fields = fields_of(solution, what)
+    mesh = grid_of(solution.problem.domain, grid)
+    X = mesh.points()[mesh.inside().ravel()]
+    columns = np.column_stack([X, *(field(X) for field in fields)])
+    names = [*mesh.names, *(f.name for f in fields)]
+    header = ",".join(f'"{n}"' if "," in n else n for n in names)
+    np.savetxt(path, columns, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
+    return path

@@ -1,0 +1,56 @@
+"""A grid of values with names: an xarray Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pibls.exchange.about import about
+from pibls.optional import need
+from pibls.sample import fields_of, grid_of, units_of
+from pibls.solution import Solution
+
+
+def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
+    """An xarray Dataset: one variable per unknown, one named dimension per coordinate.
+
+    Parameters
+    ----------
+    what
+        Unknowns or SymPy expressions of them; all unknowns by default.
+    units
+        {coordinate or unknown: text}, kept as the attribute that xarray's plots show.
+    grid
+        For each coordinate a number of points, or the values themselves; a sensible number by default.
+
+    Points outside the domain hold NaN. The attributes of the Dataset say what was solved, how it ended
+    and how large the error is estimated to be.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
+    >>> data = pibls.solve(problem).to_xarray(x=[0.0, 0.5, 1.0])
+    >>> data["u"].dims, round(float(data["u"].sel(x=1.0)), 6)
+    (('x',), 2.718282)
+    """
+    xarray = need("xarray", extra="exchange", purpose="to_xarray")
+    fields = fields_of(solution, what)
+    mesh = grid_of(solution.problem.domain, grid)
+    unit = units_of(solution.problem, units)
+    error = float(solution.error.max)
+    variables = {}
+    for field in fields:
+        notes: dict[str, Any] = {"long_name": field.name, "expression": str(field.expression)}
+        if field.expression in solution.problem.unknowns:
+            notes["estimated_max_error"] = error
+        variables[field.name] = (mesh.names, mesh.sample(field), notes | _unit(unit, field.name))
+    coordinates = {
+        name: ((name,), values, {"long_name": name} | _unit(unit, name))
+        for name, values in zip(mesh.names, mesh.axes, strict=True)
+    }
+    return xarray.Dataset(variables, coordinates, about(solution))
+
+
+def _unit(units: Mapping[str, str], name: str) -> dict[str, str]:
+    return {"units": units[name]} if name in units else {}

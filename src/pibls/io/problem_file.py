@@ -1,0 +1,293 @@
+"""TOML → `Problem`: a problem without a line of Python.
+
+    title = "Poisson on a square"
+    unknowns = ["u"]
+    equations = ["laplacian(u) = -k"]
+
+    [domain]
+    x = [0, 1]
+    y = [0, "2*pi"]
+
+    [parameters]
+    k = 2.5
+
+    [[conditions]]
+    dirichlet = "u"
+    value = 0
+
+Numbers are exact: 0.1 is 1/10. Every error names the file, the line and the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path as FilePath
+from types import MappingProxyType
+from typing import Any
+
+from pibls.arrays import PointFunction
+from pibls.errors import ProblemError
+from pibls.io.document import Document, document, kind_of
+from pibls.io.places import Path
+from pibls.io.space import Space, read_space
+from pibls.io.statements import Texts, read_conditions, read_equations
+from pibls.problem import Problem
+from pibls.text import Names, nearest
+from pibls.text.effort import ExhaustedError, limited
+from pibls.text.names import check_name
+
+SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
+            "conditions", "solve", "output", "names", "assumptions")  # fmt: skip
+OUTPUTS: dict[str, tuple[str, ...]] = {
+    "solution": (".pibls", ".npz"),
+    "picture": (".png", ".pdf", ".svg", ".gif", ".mp4"),
+    "table": (".csv",),
+    "vtk": (".vtu", ".vtk"),
+    "netcdf": (".nc",),
+}
+"""What [output] may ask for, and how such files are called."""
+
+MAX_CALLS = 20_000_000
+"""Python calls that SymPy may spend on the analysis of a problem: about ten seconds."""
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ .-]*(?:/[A-Za-z0-9][A-Za-z0-9_ .-]*)*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ProblemFile:
+    """A problem, and how the file wants it solved.
+
+    ``pibls.solve(file.problem, **file.settings)`` does what the file says.
+    """
+
+    problem: Problem
+    title: str = ""
+    tol: float = 1e-10
+    seed: int = 0
+    max_nodes: int = 4000
+    time_limit: float | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """What to write (`OUTPUTS`) → relative file name."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Name → SymPy number, as given by the file or overridden."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of `pibls.solve`."""
+        return {
+            "tol": self.tol,
+            "seed": self.seed,
+            "max_nodes": self.max_nodes,
+            "time_limit": self.time_limit,
+        }
+
+
+def read_problem(
+    path: str | FilePath,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, PointFunction] | None = None,
+    stand_ins: bool = False,
+) -> ProblemFile:
+    """The problem of a TOML file; the arguments are those of `parse_problem`."""
+    file = FilePath(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as problem:
+        reason = problem.strerror or "it cannot be read"
+        raise ProblemError(
+            str(path), expected="a file that can be read", got=reason, remedy="Check the name."
+        ) from None
+    except UnicodeDecodeError as problem:
+        raise ProblemError(
+            str(path),
+            expected="text in UTF-8",
+            got=f"the byte {file.read_bytes()[problem.start]:#04x} at {problem.start}",
+            remedy="Save the file as plain text.",
+        ) from None
+    return parse_problem(
+        text, file=str(path), parameters=parameters, functions=functions, stand_ins=stand_ins
+    )
+
+
+def parse_problem(
+    text: str,
+    *,
+    file: str = "problem.toml",
+    parameters: Mapping[str, Any] | None = None,
+    functions: Mapping[str, PointFunction] | None = None,
+    stand_ins: bool = False,
+) -> ProblemFile:
+    """The problem of a TOML text.
+
+    Parameters
+    ----------
+    text
+        The text of the file.
+    file
+        Its name, for messages.
+    parameters
+        Values (numbers or text) instead of those in [parameters].
+    functions
+        The Python functions that the text names as ``python(name, x)``: a file holds no code.
+    stand_ins
+        Put a function that raises in the place of one that was not given, so that a problem can be
+        looked at, though not solved.
+
+    >>> parse_problem('''
+    ... equations = ["u_xx = -1"]
+    ... domain = { x = [0, 1] }
+    ... conditions = [{ dirichlet = "u", value = 0 }]
+    ... ''').problem
+    <Problem: linear, u(x), on Interval(x, 0, 1), 1 condition(s)>
+    """
+    doc = document(text, file)
+    doc.table((), doc.values, SECTIONS)
+    given = {**(_stand_ins(text) if stand_ins else {}), **(functions or {})}
+    values = _parameters(doc, parameters or {})
+    space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
+    names = _with_definitions(doc, space, values, given)
+    problem = _problem(doc, space, Texts(doc, names))
+    return ProblemFile(
+        problem,
+        title=doc.string(("title",), doc.values.get("title", "")),
+        outputs=MappingProxyType(_outputs(doc)),
+        parameters=MappingProxyType(values),
+        **_solve(doc),
+    )
+
+
+def _parameters(doc: Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    table = dict(doc.table(("parameters",), doc.values.get("parameters", {})))
+    for name, value in overrides.items():
+        if name not in table:
+            raise ProblemError(
+                "parameters",
+                expected=f"parameters of {doc.file} ({', '.join(table) or 'it has none'})",
+                got=name,
+                remedy=nearest(name, table) + "Declare it under [parameters].",
+            )
+        table[name] = value if isinstance(value, (str, int)) else Decimal(repr(float(value)))
+    out: dict[str, Any] = {}
+    for name, value in table.items():
+        path: Path = ("parameters", name)
+        _check_new(doc, path, name, list(out))
+        out[name] = Texts(doc, Names({}, values=out)).constant(path, value)
+    return out
+
+
+def _with_definitions(
+    doc: Document, space: Space, values: dict[str, Any], functions: Mapping[str, PointFunction]
+) -> Names:
+    """The names, with abbreviations that may use everything before them."""
+    base = space.names
+    table = doc.table(("definitions",), doc.values.get("definitions", {}))
+    known = dict(values)
+    for path, name in [(("parameters", n), n) for n in values]:
+        _check_new(doc, path, name, [*base.coordinates, *base.unknowns])
+    for name, value in table.items():
+        path = ("definitions", name)
+        _check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
+        names = _names(doc, path, base, known, functions)
+        known[name] = Texts(doc, names).expression(path, value)
+    return _names(doc, ("definitions",), base, known, functions)
+
+
+def _names(
+    doc: Document, path: Path, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
+) -> Names:
+    try:
+        return Names(base.coordinates, base.unknowns, base.time, dict(values), functions)
+    except ProblemError as error:
+        raise doc.within(error, path) from None
+
+
+def _check_new(doc: Document, path: Path, name: str, taken: list[str]) -> None:
+    try:
+        check_name(name, doc.name(path), taken)
+    except ProblemError as error:
+        raise doc.within(error, path) from None
+
+
+def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
+    equations = read_equations(texts)
+    conditions = read_conditions(texts, space)
+    try:
+        with limited(MAX_CALLS):
+            return Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
+    except ProblemError as error:
+        raise doc.within(error, _origin(error, equations, conditions)) from None
+    except (ExhaustedError, RecursionError):
+        raise ProblemError(
+            doc.file,
+            expected="equations that can be analysed in a moment",
+            got="some that take too long",
+            remedy="Write them more simply: high powers of long sums are slow.",
+        ) from None
+
+
+def _origin(
+    error: ProblemError, equations: list[tuple[Path, Any]], conditions: list[tuple[Path, Any]]
+) -> Path:
+    """The part of the file that an error of `Problem` speaks of."""
+    labels = [(c.label, path) for path, c in conditions]
+    labels += [(f"equation {i + 1}", path) for i, (path, _) in enumerate(equations)]
+    labels += [(("equation" if len(equations) == 1 else "equations"), equations[0][0])]
+    labels += [("conditions", ("conditions",)), ("domain", ("domain",))]
+    matching = [(len(label), path) for label, path in labels if error.argument.startswith(label)]
+    return max(matching, key=lambda m: m[0])[1] if matching else ("equations",)
+
+
+def _solve(doc: Document) -> dict[str, Any]:
+    table = doc.table(("solve",), doc.values.get("solve", {}), ("tol", "seed", "max_nodes", "time_limit"))
+    out: dict[str, Any] = {}
+    for key, value in table.items():
+        path: Path = ("solve", key)
+        whole = key in ("seed", "max_nodes")
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, Decimal)):
+            raise doc.refusal(
+                path, "a whole number" if whole else "a number", kind_of(value), f"Write {key} = 1."
+            )
+        low, high = {"tol": (0, 1), "seed": (-1, 2**63), "max_nodes": (1, 10**9), "time_limit": (0, 10**9)}[
+            key
+        ]
+        if not low < value < high:
+            raise doc.refusal(path, f"a number between {low} and {high}", str(value)[:40], "Change it.")
+        out[key] = value if whole else float(value)
+    return out
+
+
+def _outputs(doc: Document) -> dict[str, str]:
+    table = doc.table(("output",), doc.values.get("output", {}), OUTPUTS)
+    for key, value in table.items():
+        path: Path = ("output", key)
+        name = doc.string(path, value)
+        # A file from a stranger must not write wherever it likes.
+        if not _FILE_NAME.fullmatch(name) or ".." in name or len(name) > 200:
+            remedy = "Write letters, digits, _ and -, without .. and a leading /."
+            raise doc.refusal(path, "a file name below the current folder", f"'{name[:64]}'", remedy)
+        if not name.lower().endswith(OUTPUTS[key]):
+            raise doc.refusal(
+                path, f"a name that ends in {' or '.join(OUTPUTS[key])}", f"'{name[:64]}'", "Rename it."
+            )
+    return dict(table)
+
+
+def _stand_ins(text: str) -> dict[str, PointFunction]:
+    return {name: _absent(name) for name in re.findall(r"python\(([A-Za-z][A-Za-z0-9_]{0,63})", text)}
+
+
+def _absent(name: str) -> PointFunction:
+    def absent(*coordinates: Any) -> Any:
+        raise ProblemError(
+            f"python({name})",
+            expected="the Python function of this name",
+            got="a stand-in, since a file holds no code",
+            remedy=f'Read the problem with functions={{"{name}": …}}.',
+        )
+
+    absent.__name__ = name
+    return absent

@@ -1,0 +1,228 @@
+"""[domain], [time], [shapes], [names], [assumptions], unknowns → a domain and the names of its texts.
+
+A coordinate with two ends is a side of an interval or a box. Other shapes are declared under [shapes]
+and put together by ``shape`` in [domain]; so far these are ``interval`` and ``box``, one at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import sympy as sp
+
+from pibls.domain import Box, Interval
+from pibls.errors import ProblemError
+from pibls.io.document import Document, kind_of
+from pibls.io.places import Path
+from pibls.io.symbols import assumed, own_name
+from pibls.text import Names
+from pibls.text.names import check_name
+
+SHAPES = ("interval", "box")
+LATER = ("disk", "ball", "polygon", "implicit")
+"""Shapes with a place in the language, but not yet in the library."""
+
+_APPLIED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\(([A-Za-z0-9_, ]*)\))?", re.ASCII)
+
+Constant = Callable[[Path, Any], Any]
+"""Reads a number, or text that gives one."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """A domain, the names of its texts, and its shapes by name."""
+
+    domain: Any
+    names: Names
+    shapes: Mapping[str, Any]
+
+
+def read_space(doc: Document, constant: Constant) -> Space:
+    """The domain and the names of a document."""
+    symbols = _Symbols(doc)
+    shapes = {
+        name: _shape(doc, ("shapes", name), value, symbols, constant)
+        for name, value in doc.table(("shapes",), doc.values.get("shapes", {})).items()
+    }
+    space = _space(doc, symbols, shapes, constant)
+    time = doc.table(("time",), doc.values.get("time", {}))
+    if len(time) > 1:
+        raise doc.refusal(
+            ("time",), "one time coordinate", ", ".join(time), "A problem has one time.", key=True
+        )
+    domain = space
+    for name, ends in time.items():
+        path: Path = ("time", name)
+        low, high = _ends(doc, path, ends, constant)
+        domain = _built(doc, path, partial(space.during, symbols.symbol(name), low, high))
+    coordinates = symbols.made
+    unknowns = _unknowns(doc, symbols, coordinates)
+    try:
+        names = Names(coordinates, unknowns, next(iter(time), None))
+    except ProblemError as error:
+        raise doc.within(error, ("unknowns",)) from None
+    return Space(domain, names, {"domain": domain, "space": space, **shapes})
+
+
+class _Symbols:
+    """Makes symbols and functions, with their own names and assumptions."""
+
+    def __init__(self, doc: Document) -> None:
+        self._doc = doc
+        self._called = {
+            key: self._own(("names", key), value)
+            for key, value in doc.table(("names",), doc.values.get("names", {})).items()
+        }
+        self._assumed = {
+            key: self._facts(("assumptions", key), value)
+            for key, value in doc.table(("assumptions",), doc.values.get("assumptions", {})).items()
+        }
+        self.made: dict[str, Any] = {}
+
+    def symbol(self, name: str) -> Any:
+        """The coordinate of this name."""
+        symbol = sp.Symbol(self._called.get(name, name), **self._assumed.get(name, {}))
+        self.made.setdefault(name, symbol)
+        return symbol
+
+    def function(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        """The unknown of this name."""
+        return sp.Function(self._called.get(name, name), **self._assumed.get(name, {}))(*arguments)
+
+    def _own(self, path: Path, value: Any) -> str:
+        try:
+            return own_name(self._doc.string(path, value), self._doc.name(path))
+        except ProblemError as error:
+            raise self._doc.within(error, path) from None
+
+    def _facts(self, path: Path, value: Any) -> dict[str, bool]:
+        words = [value] if isinstance(value, str) else value
+        if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+            raise self._doc.refusal(path, 'words such as "real"', kind_of(value), 'Write ["real"].')
+        try:
+            return assumed(words, self._doc.name(path))
+        except ProblemError as error:
+            raise self._doc.within(error, path) from None
+
+
+def _space(doc: Document, symbols: _Symbols, shapes: Mapping[str, Any], constant: Constant) -> Any:
+    sides = doc.table(("domain",), doc.values.get("domain", {}))
+    if not sides:
+        raise doc.refusal(
+            ("domain",), "the coordinates and their ends", "none", "Write [domain] and x = [0, 1]."
+        )
+    if "shape" in sides:
+        if len(sides) > 1:
+            raise doc.refusal(
+                ("domain", "shape"), "either shape, or coordinates", "both", "Leave one of them out."
+            )
+        return _named_shape(doc, ("domain", "shape"), sides["shape"], shapes)
+    if shapes:
+        raise doc.refusal(
+            ("shapes",), "shape in [domain], which names one of them", "none", 'Write shape = "name".'
+        )
+    for misplaced in ("title", "unknowns", "equations", "parameters", "tol"):
+        if misplaced in sides:
+            remedy = (
+                f"In TOML a key belongs to the [section] above it: move {misplaced} to the top of the file."
+            )
+            raise doc.refusal(("domain", misplaced), "a coordinate", misplaced, remedy, key=True)
+    return _box(doc, ("domain",), sides, symbols, constant, "interval" if len(sides) == 1 else "box")
+
+
+def _box(
+    doc: Document, path: Path, sides: Mapping[str, Any], symbols: _Symbols, constant: Constant, kind: str
+) -> Any:
+    ends = {}
+    for name, value in sides.items():
+        place = (*path, name)
+        try:
+            check_name(name, "coordinate", [])
+        except ProblemError as error:
+            raise doc.within(error, place) from None
+        ends[symbols.symbol(name)] = _ends(doc, place, value, constant)
+    if kind == "interval":
+        if len(ends) != 1:
+            raise doc.refusal(path, "one coordinate", f"{len(ends)}", "Write box for several.")
+        (x, (low, high)) = next(iter(ends.items()))
+        return _built(doc, (*path, next(iter(sides))), lambda: Interval(x, low, high))
+    return _built(doc, path, lambda: Box(ends))
+
+
+def _built(doc: Document, path: Path, build: Callable[[], Any]) -> Any:
+    try:
+        return build()
+    except ProblemError as error:
+        raise doc.within(error, path) from None
+
+
+def _ends(doc: Document, path: Path, value: Any, constant: Constant) -> tuple[Any, Any]:
+    if not isinstance(value, list) or len(value) != 2:
+        name = path[-1]
+        raise doc.refusal(
+            path, "two ends, [low, high]", kind_of(value), f'Write {name} = [0, 1] or [0, "2*pi"].'
+        )
+    low, high = (_end(doc, (*path, i), v, constant) for i, v in enumerate(value))
+    return low, high
+
+
+def _end(doc: Document, path: Path, value: Any, constant: Constant) -> Any:
+    # A decimal as Python rounds it, so that 3.141592653589793 is the float that was written.
+    return float(value) if isinstance(value, Decimal) else constant(path, value)
+
+
+def _named_shape(doc: Document, path: Path, value: Any, shapes: Mapping[str, Any]) -> Any:
+    text = doc.string(path, value).strip()
+    if text in shapes:
+        return shapes[text]
+    if any(sign in text for sign in "|&-"):
+        remedy = "Unions, intersections and differences come with a later version."
+        raise doc.refusal(path, "the name of one shape", f"'{text[:64]}'", remedy)
+    remedy = f"Declared are {', '.join(shapes)}." if shapes else "Declare it under [shapes]."
+    raise doc.refusal(path, "the name of a shape", f"'{text[:64]}'", remedy)
+
+
+def _shape(doc: Document, path: Path, value: Any, symbols: _Symbols, constant: Constant) -> Any:
+    table = doc.table(path, value)
+    kind = next((k for k in table if k in (*SHAPES, *LATER)), None)
+    if kind in LATER:
+        remedy = f"This version knows {' and '.join(SHAPES)}; the others come later."
+        raise doc.refusal((*path, str(kind)), "a shape of this version", str(kind), remedy, key=True)
+    if kind is None:
+        raise doc.refusal(
+            path, f"a shape ({', '.join(SHAPES)})", "none", "Write { box = { x = [0, 1], y = [0, 1] } }."
+        )
+    sides = doc.table((*path, kind), doc.table(path, value, SHAPES)[kind])
+    return _box(doc, (*path, kind), sides, symbols, constant, kind)
+
+
+def _unknowns(doc: Document, symbols: _Symbols, coordinates: Mapping[str, Any]) -> dict[str, Any]:
+    """["u"], or ["u(y, x)"] for other orders of the coordinates; u when nothing is said."""
+    given = doc.values.get("unknowns", ["u"])
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts:
+        raise doc.refusal(
+            ("unknowns",), 'a list such as ["u", "v"]', kind_of(given), 'Write unknowns = ["u"].'
+        )
+    out = {}
+    for i, text in enumerate(texts):
+        path: Path = ("unknowns", i)
+        match = _APPLIED.fullmatch(doc.string(path, text).strip())
+        if match is None:
+            raise doc.refusal(
+                path, "a name such as u", f"'{str(text)[:64]}'", "Letters, digits and _; u(y, x) is possible."
+            )
+        name, written = match.groups()
+        order = list(coordinates) if written is None else [c.strip() for c in written.split(",")]
+        if sorted(order) != sorted(coordinates):
+            got = ", ".join(order) or "none"
+            raise doc.refusal(path, f"the coordinates {', '.join(coordinates)}", got, f"Write just {name}.")
+        if name in out:
+            raise doc.refusal(path, "each unknown once", name, "Leave it out.")
+        out[name] = symbols.function(name, tuple(coordinates[c] for c in order))
+    return out

@@ -1,0 +1,273 @@
+"""`Problem` → TOML that reads back as the same problem.
+
+Python functions among the data cannot be written. They stand in the text as ``python(name)``, and
+reading it asks for them: ``parse_problem(text, functions=python_functions(problem))``. A domain of a
+class of one's own cannot be written at all.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from pibls.arrays import PointFunction
+from pibls.domain import Box, Interval, space_of, time_of
+from pibls.errors import ProblemError
+from pibls.io.symbols import facts_of, facts_of_function, own_name
+from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin
+from pibls.problem.known import implementation, is_known
+from pibls.text import Names, Scribe
+from pibls.text.names import check_name
+from pibls.text.words import FUNCTIONS
+
+_TAKEN = (*FUNCTIONS, "shape", "title", "unknowns", "equations", "parameters", "tol", "domain", "space")
+"""Names that mean something else in a file or in a text."""
+
+
+def problem_text(problem: Problem, *, title: str = "", settings: Mapping[str, Any] | None = None) -> str:
+    """A problem as the text of a problem file; ``settings`` are those of `pibls.solve`.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> print(problem_text(pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])))
+    unknowns = ["u"]
+    equations = [
+        "-u + u_x",
+    ]
+    <BLANKLINE>
+    [domain]
+    x = [0, 1]
+    <BLANKLINE>
+    [[conditions]]
+    initial = "u"
+    value = 1
+    <BLANKLINE>
+    """
+    writer = _Writer(problem)
+    lines = [f"title = {_quoted(title)}"] * bool(title)
+    lines += writer.equations() + writer.domain() + writer.conditions()
+    given = {k: v for k, v in (settings or {}).items() if v is not None}
+    if given:
+        lines += ["", "[solve]", *(f"{key} = {_plain(value)}" for key, value in given.items())]
+    return "\n".join(lines) + "\n"
+
+
+def python_functions(problem: Problem) -> dict[str, PointFunction]:
+    """The Python functions of a problem, under the names that `problem_text` gives them.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> conditions = [pibls.Dirichlet(u, abs)]
+    >>> python_functions(pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2)], conditions))
+    {'abs': <built-in function abs>}
+    """
+    found: list[PointFunction] = []
+    for function in _functions(problem):
+        if not any(f is function for f in found):
+            found.append(function)
+    names = [str(getattr(f, "__name__", type(f).__name__)) for f in found]
+    return dict(zip(_aliases(names), found, strict=True))
+
+
+def _functions(problem: Problem) -> list[PointFunction]:
+    found: list[PointFunction] = []
+    expressions = [*problem.equations]
+    for condition in problem.conditions:
+        values = [getattr(condition, k, None) for k in ("value", "alpha", "beta")]
+        found += [v for v in values if callable(v) and not isinstance(v, sp.Basic)]
+        expressions += [v for v in values if isinstance(v, sp.Basic)]
+        expressions += [getattr(condition, k, None) for k in ("equation", "expression")]
+    for e in expressions:
+        if isinstance(e, sp.Basic):
+            terms = sorted(filter(is_known, e.atoms(AppliedUndef)), key=sp.default_sort_key)
+            found += [implementation(term) for term in terms]
+    return found
+
+
+class _Writer:
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        coordinates, unknowns = problem.coordinates, problem.unknowns
+        for symbol in coordinates:
+            _check_symbol(symbol)
+        aliases = _aliases([*map(str, coordinates), *(str(u.func) for u in unknowns)], reserved=_TAKEN)
+        self._coordinates = dict(zip(aliases, coordinates, strict=False))
+        self._unknowns = dict(zip(aliases[len(coordinates) :], unknowns, strict=True))
+        time = time_of(problem.domain)
+        self._time = next((n for n, c in self._coordinates.items() if c == time), None)
+        names = Names(self._coordinates, self._unknowns, self._time, functions=python_functions(problem))
+        self._functions = names.functions
+        self._scribe = Scribe(names)
+
+    def equations(self) -> list[str]:
+        texts = [
+            self._scribe.equation(e, argument=f"equation {i + 1}")
+            for i, e in enumerate(self._problem.equations)
+        ]
+        order = self._problem.coordinates
+        words = [
+            name if u.args == order else f"{name}({', '.join(self._name(a) for a in u.args)})"
+            for name, u in self._unknowns.items()
+        ]
+        return [
+            f"unknowns = [{', '.join(map(_quoted, words))}]",
+            "equations = [",
+            *(f"    {_quoted(text)}," for text in texts),
+            "]",
+        ]
+
+    def domain(self) -> list[str]:
+        domain = self._problem.domain
+        space = space_of(domain)
+        out = ["", "[domain]"]
+        if isinstance(space, Interval) or (isinstance(space, Box) and len(space.coordinates) > 1):
+            out += self._sides(space)
+        elif isinstance(space, Box):
+            out += ['shape = "box"', "", "[shapes.box.box]", *self._sides(space)]
+        else:
+            raise ProblemError(
+                "problem_text(problem)",
+                expected="a domain made of pibls.Interval or pibls.Box, with or without time",
+                got=repr(space),
+                remedy="A class of your own cannot be written to a file.",
+            )
+        if self._time is not None:
+            low, high = domain.bounds[-1]
+            out += ["", "[time]", f"{self._time} = [{_end(low)}, {_end(high)}]"]
+        return out + self._extras()
+
+    def _sides(self, space: Any) -> list[str]:
+        return [
+            f"{self._name(c)} = [{_end(low)}, {_end(high)}]"
+            for c, (low, high) in zip(space.coordinates, space.bounds, strict=True)
+        ]
+
+    def _extras(self) -> list[str]:
+        everything = {**self._coordinates, **{n: u.func for n, u in self._unknowns.items()}}
+        aliases = [(n, str(s)) for n, s in everything.items() if str(s) != n]
+        facts = [(n, facts_of(c)) for n, c in self._coordinates.items()]
+        facts += [(n, facts_of_function(u)) for n, u in self._unknowns.items()]
+        assumptions = [(n, words) for n, words in facts if words]
+        out = []
+        if aliases:
+            named = [f"{n} = {_quoted(own_name(s, f'the name of {s}'))}" for n, s in aliases]
+            out += ["", "[names]", *named]
+        if assumptions:
+            words = [f"{n} = [{', '.join(map(_quoted, ws))}]" for n, ws in assumptions]
+            out += ["", "[assumptions]", *words]
+        return out
+
+    def conditions(self) -> list[str]:
+        out = []
+        for condition in self._problem.conditions:
+            out += ["", "[[conditions]]", *self._condition(condition)]
+        return out
+
+    def _condition(self, c: Any) -> list[str]:
+        match c:
+            case Periodic():
+                return [self._subject("periodic", c.u), f"coordinate = {_quoted(self._name(c.x))}"]
+            case Initial():
+                return [self._subject("initial", c.expression), self._value("value", c.value)]
+            case Condition():
+                equation = self._scribe.equation(c.equation, argument=c.label)
+                return [f"equation = {_quoted(equation)}", *self._on(c)]
+            case Robin():
+                pairs = [("alpha", c.alpha), ("beta", c.beta), ("value", c.value)]
+                return [self._subject("robin", c.u), *(self._value(*p) for p in pairs), *self._on(c)]
+            case Dirichlet() | Neumann():
+                kind = type(c).__name__.lower()
+                return [self._subject(kind, c.u), self._value("value", c.value), *self._on(c)]
+        raise ProblemError(
+            "problem_text(problem)", expected="a condition of pibls", got=repr(c), remedy="Rewrite it."
+        )
+
+    def _subject(self, kind: str, subject: Any) -> str:
+        return f"{kind} = {_quoted(self._scribe.expression(subject, argument=kind))}"
+
+    def _value(self, key: str, value: Any) -> str:
+        return f"{key} = {self._number(value, key)}"
+
+    def _number(self, value: Any, argument: str) -> str:
+        if callable(value) and not isinstance(value, sp.Basic):
+            name = next(n for n, f in self._functions.items() if f is value)
+            return _quoted(f"python({name})")
+        expression = sp.sympify(value)
+        if isinstance(expression, sp.Integer) and abs(expression) < 10**9:
+            return str(expression)
+        return _quoted(self._scribe.expression(expression, argument=argument))
+
+    def _on(self, c: Any) -> list[str]:
+        on, domain = c.on, self._problem.domain
+        if on is None:
+            return []
+        if isinstance(on, Mapping):
+            pairs = [f"{self._name(x)} = {self._number(v, 'on')}" for x, v in on.items()]
+            return [f"on = {{ {', '.join(pairs)} }}"]
+        if isinstance(on, (Interval, Box, type(domain))):
+            return [f"on = {_quoted('domain' if on == domain else 'space')}"]
+        return [f"on = {_quoted(self._scribe.relation(sp.sympify(on), argument=f'{c.label}: on'))}"]
+
+    def _name(self, symbol: Any) -> str:
+        return next(name for name, c in self._coordinates.items() if c == symbol)
+
+
+def _aliases(names: list[str], *, reserved: Collection[str] = ()) -> list[str]:
+    """Each name, or another one where it is none of the language or could be read as a derivative."""
+    out: list[str] = []
+    for name in names:
+        letters = _spelled(name)
+        numbered = (f"{letters}{i or ''}" for i in range(1000))
+        taken = {*reserved, *out, *names}
+        plain = _is_plain(name) and name not in {*reserved, *out}
+        if plain and not any(name.startswith(f"{other}_") for other in names):
+            out.append(name)
+        else:
+            out.append(next(n for n in numbered if n not in taken and _is_plain(n)))
+    return out
+
+
+def _spelled(name: str) -> str:
+    """The letters of a name, Greek ones written out: theta for θ."""
+    letters = ""
+    for character in name:
+        word = unicodedata.name(character, "").removeprefix("GREEK SMALL LETTER ")
+        spelled = word.lower() if word.isalpha() else character
+        letters += spelled if spelled.isascii() and spelled.isalnum() else ""
+    return letters.lstrip("0123456789")[:32] or "f"
+
+
+def _is_plain(name: str) -> bool:
+    try:
+        check_name(name, "name", [])
+    except ProblemError:
+        return False
+    return True
+
+
+def _check_symbol(symbol: Any) -> None:
+    if isinstance(symbol, sp.Dummy):
+        raise ProblemError(
+            "problem_text(problem)",
+            expected="coordinates that are plain symbols",
+            got=f"the dummy {symbol}",
+            remedy="A dummy is equal to nothing else, so that no file can bring it back.",
+        )
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _end(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+def _plain(value: Any) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))

@@ -1,0 +1,91 @@
+"""u over one coordinate: curves, and curves at several times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.plot.backend import matplotlib
+from pibls.plot.canvas import Panels
+from pibls.plot.scene import Scene, unsuited
+from pibls.sample import Section
+
+_POINTS = 1001
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One curve per panel, with a band for the error where it is asked for."""
+
+    scene: Scene
+
+    def __post_init__(self) -> None:
+        if self.scene.view.free != 1:
+            raise unsuited("curve", "one free coordinate", self.scene.view)
+
+    def panels(self) -> Panels:
+        return Panels.of(len(self.scene.quantities), [(1.0, 0.7)])
+
+    def draw(self, axes: list[Any]) -> None:
+        scene = self.scene
+        (section,) = scene.view.lines()
+        for ax, quantity in zip(axes, scene.quantities, strict=True):
+            x = _abscissae(section, scene)
+            y = quantity.values(section, x[:, None])
+            (line,) = ax.plot(x, y, linewidth=1.4)
+            if scene.band is not None:
+                ax.fill_between(x, y - scene.band, y + scene.band, color=line.get_color(), alpha=0.25,
+                                linewidth=0, label=f"± estimated error {scene.band:.1e}")  # fmt: skip
+                # Above the axes: a legend among the curves would hide some of them.
+                ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))
+            quantity.scale.frame(ax, y)
+            _dress(ax, section, scene)
+            ax.set_ylabel(quantity.label(scene.labels))
+            ax.set_title(scene.title(section), fontsize="medium")
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """Curves in space at several times, in one panel per quantity."""
+
+    scene: Scene
+
+    def __post_init__(self) -> None:
+        view = self.scene.view
+        if view.time is None or len(view.space) != 1:
+            raise unsuited("snapshots", "one free coordinate in space, and time", view)
+
+    def panels(self) -> Panels:
+        return Panels.of(len(self.scene.quantities), [(1.0, 0.75)])
+
+    def draw(self, axes: list[Any]) -> None:
+        scene = self.scene
+        sections = scene.view.snapshots()
+        # Not to the end of the map, where its yellow would vanish on white.
+        colours = matplotlib("cm").ScalarMappable(cmap="viridis").cmap(np.linspace(0, 0.88, len(sections)))
+        for ax, quantity in zip(axes, scene.quantities, strict=True):
+            curves = []
+            for colour, section in zip(colours, sections, strict=True):
+                x = _abscissae(section, scene)
+                curves.append(quantity.values(section, x[:, None]))
+                ax.plot(x, curves[-1], color=colour, linewidth=1.5, label=scene.title(section))
+            quantity.scale.frame(ax, np.concatenate(curves))
+            _dress(ax, sections[0], scene)
+            ax.set_ylabel(quantity.label(scene.labels))
+            ax.legend(frameon=False, fontsize="small", handlelength=1.4)
+
+
+def _abscissae(section: Section, scene: Scene) -> Any:
+    (x,) = section.axes((scene.resolution or _POINTS,))
+    if not section.inside(x[:, None]).any():
+        raise section.outside()
+    return x
+
+
+def _dress(ax: Any, section: Section, scene: Scene) -> None:
+    ax.set_xlim(*section.bounds[0])
+    ax.set_xlabel(scene.labels.coordinate(section.symbols[0]))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.6)

@@ -1,0 +1,94 @@
+"""u - u* and N[u] - f over the domain: how good a solution is, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pibls.errors import ProblemError
+from pibls.plot.scale import Magnitude, Scale, Signed
+from pibls.plot.scene import Quantity
+from pibls.plot.show import scene_of, show
+from pibls.problem.conditions import residual_of
+from pibls.problem.known import as_expression
+from pibls.problem.typeset import name_latex
+from pibls.sample import Field
+from pibls.solution import Solution
+
+
+def plot_error(
+    solution: Solution,
+    exact: Any,
+    *,
+    log: bool = False,
+    kind: str | None = None,
+    ax: Any = None,
+    **options: Any,
+) -> Any:
+    """Draw u - u* for a known solution u*.
+
+    Parameters
+    ----------
+    exact
+        u*: a SymPy expression, a number, or a callable of the coordinate arrays; for several unknowns
+        {unknown: u*}.
+    log
+        Show |u - u*| on a logarithmic scale.
+    kind, ax, options
+        As for `plot`.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
+    >>> ax = pibls.solve(problem).plot_error(sp.exp(x))
+    """
+    scale: Scale = Magnitude() if log else Signed()
+    quantities = []
+    for u, known in _exact_by_unknown(solution, exact):
+        symbol = name_latex(str(u.func))
+        mark = "^" if "_" in symbol else "_"
+        difference = u - as_expression(known, solution.problem.coordinates, "exact")
+        label = rf"{symbol} - {symbol}{mark}{{\mathrm{{exact}}}}"
+        quantities.append(
+            Quantity(Field(solution, difference, f"error of {u.func}", label), scale, str(u.func))
+        )
+    return show(scene_of(solution, tuple(quantities), **options), kind, ax)
+
+
+def plot_residual(
+    solution: Solution, *, log: bool = False, kind: str | None = None, ax: Any = None, **options: Any
+) -> Any:
+    """Draw what is left of each equation, N[u] - f, at points that were not fitted.
+
+    Parameters
+    ----------
+    log
+        Show its size on a logarithmic scale.
+    kind, ax, options
+        As for `plot`.
+    """
+    scale: Scale = Magnitude() if log else Signed()
+    equations = solution.problem.equations
+    quantities = []
+    for i, equation in enumerate(equations):
+        number = f" {i + 1}" if len(equations) > 1 else ""
+        label = rf"\mathrm{{residual{number.replace(' ', chr(92) + ' ')}}}"
+        field = Field(solution, residual_of(equation, "equations"), f"residual{number}", label)
+        quantities.append(Quantity(field, scale))
+    return show(scene_of(solution, tuple(quantities), **options), kind, ax)
+
+
+def _exact_by_unknown(solution: Solution, exact: Any) -> list[tuple[Any, Any]]:
+    unknowns = solution.problem.unknowns
+    names = ", ".join(str(u.func) for u in unknowns)
+    if isinstance(exact, Mapping):
+        return [(solution[u].unknown, value) for u, value in exact.items()]
+    if len(unknowns) > 1:
+        raise ProblemError(
+            "exact",
+            expected=f"a dictionary {{unknown: exact solution}} for {names}",
+            got=repr(exact),
+            remedy=f"Write {{{unknowns[0].func}: …}}; some of them are enough.",
+        )
+    return [(unknowns[0], exact)]

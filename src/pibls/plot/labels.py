@@ -1,0 +1,73 @@
+"""What stands on the axes: names in the mathematics' own type, units behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pibls.plot.backend import matplotlib
+from pibls.problem import Problem
+from pibls.problem.typeset import name_latex
+from pibls.sample import units_of
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names with units; ``units`` maps coordinates and unknowns, by name, to text."""
+
+    units: Mapping[str, str]
+
+    @classmethod
+    def of(cls, problem: Problem, units: Mapping[Any, str] | None) -> Labels:
+        return cls(units_of(problem, units))
+
+    def coordinate(self, symbol: Any) -> str:
+        return self._with_unit(typeset(name_latex(str(symbol)), str(symbol)), str(symbol))
+
+    def quantity(self, latex: str, name: str, unit_of: str | None) -> str:
+        """The label of a quantity that has the unit of an unknown."""
+        return self._with_unit(typeset(latex, name), unit_of)
+
+    def places(self, values: Iterable[tuple[Any, float]]) -> str:
+        """x = 0.5, t = 1 s."""
+        parts = []
+        for symbol, value in values:
+            unit = self.units.get(str(symbol))
+            text = typeset(f"{name_latex(str(symbol))} = {number(value)}", f"{symbol} = {value:.3g}")
+            parts.append(f"{text} {unit}" if unit else text)
+        # Two to a line: in five dimensions three coordinates are fixed at a time.
+        lines = [", ".join(parts[i : i + 2]) for i in range(0, len(parts), 2)]
+        return ",\n".join(lines)
+
+    def _with_unit(self, text: str, name: str | None) -> str:
+        unit = self.units.get(name) if name is not None else None
+        return f"{text} ({unit})" if unit else text
+
+
+def number(value: float) -> str:
+    r"""A number as LaTeX: three digits, powers of ten written out.
+
+    >>> number(0.25), number(-1.5e-7)
+    ('0.25', '-1.5 \\times 10^{-7}')
+    """
+    text = f"{value:.3g}"
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    return rf"{mantissa} \times 10^{{{int(exponent)}}}"
+
+
+def typeset(latex: str, plain: str) -> str:
+    """``$latex$`` where matplotlib can set it, else the plain text."""
+    return f"${latex}$" if _can_set(latex) else plain.replace("$", r"\$")
+
+
+@lru_cache(maxsize=256)
+def _can_set(latex: str) -> bool:
+    try:
+        matplotlib("mathtext").MathTextParser("path").parse(f"${latex}$")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""solution.plot(): the right picture for the problem at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pibls.errors import ProblemError
+from pibls.plot.canvas import axes_for
+from pibls.plot.choose import picture_of
+from pibls.plot.labels import Labels
+from pibls.plot.scale import Coloured, Sequential
+from pibls.plot.scene import Quantity, Scene
+from pibls.plot.vectors import magnitude
+from pibls.plot.view import View
+from pibls.sample import Field, fields_of
+from pibls.solution import Solution
+
+
+def plot(
+    solution: Solution,
+    *what: Any,
+    kind: str | None = None,
+    at: Mapping[Any, Any] | None = None,
+    times: int | Sequence[float] | None = None,
+    vector: tuple[Any, Any] | None = None,
+    ax: Any = None,
+    units: Mapping[Any, str] | None = None,
+    resolution: int | None = None,
+    levels: int | None = None,
+    cmap: str | None = None,
+    colorbar: bool = True,
+    band: bool = False,
+) -> Any:
+    """Draw the unknowns, or any expressions of them.
+
+    One free coordinate gives a curve, two a map (space × time too), two and time a map for each of
+    some times, three or more the planes through the middle. Nothing is drawn outside the domain.
+
+    Parameters
+    ----------
+    what
+        Unknowns (themselves or by name) or SymPy expressions of them, one panel each; all unknowns by
+        default.
+    kind
+        "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver"
+        or "stream". The one that suits is chosen by default.
+    at
+        {coordinate: value}: coordinates to fix, which are then free no longer.
+    times
+        How many times to show, or which.
+    vector
+        (u, v): two unknowns or expressions, drawn as arrows over their magnitude.
+    ax
+        Axes to draw on, as many as there are panels; new ones by default.
+    units
+        {coordinate or unknown: text}, for the labels.
+    resolution
+        Points along the longer side of a panel.
+    levels
+        How many contour lines to draw on a map; none by default.
+    cmap
+        Another colour map.
+    band
+        Show the estimated error around a curve.
+
+    Returns the Axes, or an array of them where there are several panels.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
+    >>> ax = pibls.solve(problem).plot(units={"x": "m"})
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('$x$ (m)', '$u$')
+    """
+    quantities, components = quantities_of(solution, what, vector)
+    scene = scene_of(solution, quantities, components, at=at, times=times, units=units, resolution=resolution,
+                     levels=levels, cmap=cmap, colorbar=colorbar, band=band)  # fmt: skip
+    return show(scene, kind, ax)
+
+
+def show(scene: Scene, kind: str | None, ax: Any) -> Any:
+    """Draw a scene on the given axes or on new ones, and hand them back."""
+    picture = picture_of(scene, kind)
+    axes, answer = axes_for(picture.panels(), ax)
+    picture.draw(axes)
+    return answer
+
+
+def quantities_of(
+    solution: Solution, what: tuple[Any, ...], vector: Any
+) -> tuple[tuple[Quantity, ...], tuple[Field, Field] | None]:
+    """What is shown as colours or curves, and the components of what is shown as arrows."""
+    components = None if vector is None else _components(solution, what, vector)
+    fields = fields_of(solution, what) if components is None else (magnitude(*components),)
+    unknowns = solution.problem.unknowns
+    of_unit = fields if components is None else components
+    return tuple(
+        Quantity(f, Sequential(), g.name if g.expression in unknowns else None)
+        for f, g in zip(fields, of_unit, strict=False)
+    ), components
+
+
+def scene_of(
+    solution: Solution,
+    quantities: tuple[Quantity, ...],
+    vector: tuple[Field, Field] | None = None,
+    *,
+    at: Mapping[Any, Any] | None = None,
+    times: int | Sequence[float] | None = None,
+    units: Mapping[Any, str] | None = None,
+    resolution: int | None = None,
+    levels: int | None = None,
+    cmap: str | None = None,
+    colorbar: bool = True,
+    band: bool = False,
+) -> Scene:
+    """The scene of these quantities, with all that may be said about how to show it."""
+    problem = solution.problem
+    for name, value, least in (("resolution", resolution, 8), ("levels", levels, 1)):
+        if value is not None and (
+            isinstance(value, bool) or not hasattr(value, "__index__") or value < least
+        ):
+            raise ProblemError(
+                name,
+                expected=f"a whole number of at least {least}",
+                got=repr(value),
+                remedy=f"Leave {name} out.",
+            )
+    if cmap is not None:
+        quantities = tuple(replace(q, scale=Coloured(q.scale, cmap)) for q in quantities)
+    return Scene(
+        quantities,
+        View.of(problem, at, times),
+        Labels.of(problem, units),
+        vector,
+        None if resolution is None else int(resolution),
+        None if levels is None else int(levels),
+        colorbar,
+        _band(solution, quantities) if band else None,
+    )
+
+
+def _band(solution: Solution, quantities: tuple[Quantity, ...]) -> float:
+    if any(q.field.expression not in solution.problem.unknowns for q in quantities):
+        raise ProblemError(
+            "band",
+            expected="unknowns of the problem, whose error is estimated",
+            got=", ".join(q.field.name for q in quantities),
+            remedy="Leave band out for other expressions.",
+        )
+    return solution.error.max
+
+
+def _components(solution: Solution, what: tuple[Any, ...], vector: Any) -> tuple[Field, Field]:
+    if what:
+        raise ProblemError(
+            "vector",
+            expected="nothing else to draw beside a vector",
+            got=", ".join(map(str, what)),
+            remedy="Draw it in a picture of its own.",
+        )
+    if not isinstance(vector, (tuple, list, np.ndarray)) or len(vector) != 2:
+        raise ProblemError(
+            "vector",
+            expected="two components (u, v)",
+            got=repr(vector),
+            remedy="Of a vector in space, choose the two components in the plane that is shown.",
+        )
+    u, v = fields_of(solution, list(vector))
+    return u, v

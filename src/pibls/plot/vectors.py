@@ -1,0 +1,95 @@
+"""(u, v) over two coordinates: arrows or stream lines over the magnitude."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.plot.canvas import Panels
+from pibls.plot.maps import Maps
+from pibls.plot.scene import Scene, unsuited
+from pibls.sample import Field, Section
+
+_ARROWS = 19  # along the longer side
+_STREAMS = 61
+_INK = "white"
+_EDGE = "0.1"
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """An arrow at each node of a coarse grid; the longest is as long as the grid is wide."""
+
+    scene: Scene
+
+    def __post_init__(self) -> None:
+        _check("quiver", self.scene)
+
+    def panels(self) -> Panels:
+        return Maps(self.scene).panels()
+
+    def draw(self, axes: list[Any]) -> None:
+        cuts = Maps(self.scene).paint(axes)
+        places = [_centres(cut, _ARROWS) for cut in cuts]
+        found = [_components(self.scene, cut, P) for cut, P in zip(cuts, places, strict=True)]
+        longest = max(float(np.nanmax(np.hypot(*W), initial=0.0)) for W in found) or 1.0
+        for ax, cut, P, W in zip(axes, cuts, places, found, strict=True):
+            spacing = float(np.ptp(cut.bounds, axis=1).max()) / _ARROWS
+            ax.quiver(*P.T, *W, angles="xy", scale_units="xy", scale=longest / (1.05 * spacing), pivot="mid",
+                      width=0.0045, color=_INK, edgecolor=_EDGE, linewidth=0.35)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Lines along the field."""
+
+    scene: Scene
+
+    def __post_init__(self) -> None:
+        _check("stream", self.scene)
+
+    def panels(self) -> Panels:
+        return Maps(self.scene).panels()
+
+    def draw(self, axes: list[Any]) -> None:
+        cuts = Maps(self.scene).paint(axes)
+        for ax, cut in zip(axes, cuts, strict=True):
+            m, n = cut.shape(_STREAMS)
+            x, y = cut.axes((m, n))
+            P = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+            U, V = (np.ma.masked_invalid(w.reshape(n, m)) for w in _components(self.scene, cut, P))
+            ax.streamplot(x, y, U, V, color=_INK, linewidth=0.8, density=1.1, arrowsize=0.8)
+
+
+def _check(kind: str, scene: Scene) -> None:
+    view = scene.view
+    planes = view.planes() if view.free >= 2 else ()
+    if not planes or len({p.free for p in planes}) > 1 or not all(p.is_space for p in planes):
+        raise unsuited(kind, "two free coordinates in space", view)
+
+
+def _components(scene: Scene, cut: Section, P: Array) -> tuple[Array, Array]:
+    assert scene.vector is not None  # whoever chooses this kind has a vector
+    u, v = scene.vector
+    return u(cut.points(P)), v(cut.points(P))
+
+
+def _centres(cut: Section, n: int) -> Array:
+    """The middles of the cells of a grid, as far as they are inside."""
+    sides = []
+    for (low, high), k in zip(cut.bounds, cut.shape(n), strict=True):
+        step = (high - low) / k
+        sides.append(low + step * (np.arange(k) + 0.5))
+    P = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    return np.asarray(P[cut.inside(P)])
+
+
+def magnitude(u: Field, v: Field) -> Field:
+    """|(u, v)|."""
+    import sympy as sp
+
+    size = sp.sqrt(u.expression**2 + v.expression**2)
+    return Field(u.solution, size, f"|({u.name}, {v.name})|", rf"|({u.symbol}, {v.symbol})|")

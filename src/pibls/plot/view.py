@@ -1,0 +1,127 @@
+"""Which sections of a domain a picture shows.
+
+What is fixed (``at``) is fixed. Of what is left: one coordinate is a curve, two are a map, two in space
+and time are a map for each of some times, and more are all planes through the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import Domain, box_of, time_of
+from pibls.domain.checks import real_number
+from pibls.errors import ProblemError
+from pibls.problem import Problem
+from pibls.sample import Section, fixed_values
+
+_FRAMES = 4
+_SNAPSHOTS = 5
+
+
+@dataclass(frozen=True)
+class View:
+    """A domain with some coordinates fixed, and the times to look at."""
+
+    domain: Domain
+    fixed: Mapping[int, float]
+    times: tuple[float, ...] | None
+
+    @classmethod
+    def of(cls, problem: Problem, at: Mapping[Any, Any] | None, times: Any) -> View:
+        fixed = fixed_values(problem.domain, at)
+        return cls(problem.domain, fixed, _times(problem.domain, fixed, times))
+
+    @property
+    def time(self) -> int | None:
+        """The number of the time coordinate, where there is one and it is free."""
+        symbol = time_of(self.domain)
+        axis = None if symbol is None else tuple(self.domain.coordinates).index(symbol)
+        return None if axis in self.fixed else axis
+
+    @property
+    def space(self) -> tuple[int, ...]:
+        """The free coordinates in space."""
+        n = len(self.domain.coordinates)
+        return tuple(i for i in range(n) if i not in self.fixed and i != self.time)
+
+    @property
+    def free(self) -> int:
+        """How many coordinates are free."""
+        return len(self.space) + (self.time is not None)
+
+    def at_time(self, t: float) -> View:
+        """The same at one time."""
+        assert self.time is not None
+        return replace(self, fixed={**self.fixed, self.time: t}, times=None)
+
+    def lines(self) -> tuple[Section, ...]:
+        """One section with one free coordinate."""
+        free = self.space if self.time is None else (*self.space, self.time)
+        return (Section(self.domain, free, self.fixed),)
+
+    def snapshots(self) -> tuple[Section, ...]:
+        """Lines in space, one for each time."""
+        return tuple(self.at_time(t).lines()[0] for t in self._moments(_SNAPSHOTS))
+
+    def planes(self) -> tuple[Section, ...]:
+        """Sections with two free coordinates."""
+        if self.free == 2:
+            free = self.space if self.time is None else (*self.space, self.time)
+            return (Section(self.domain, free, self.fixed),)
+        if self.time is not None:
+            moments = self._moments(_FRAMES if len(self.space) == 2 else 1)
+            return tuple(plane for t in moments for plane in self.at_time(t).planes())
+        middle = np.mean(box_of(self.domain), axis=1)
+        return tuple(
+            Section(
+                self.domain,
+                pair,
+                {**{i: float(middle[i]) for i in self.space if i not in pair}, **self.fixed},
+            )
+            for pair in combinations(self.space, 2)
+        )
+
+    def moments(self, n: int) -> Array:
+        """n times from start to end."""
+        assert self.time is not None
+        start, stop = box_of(self.domain)[self.time]
+        return np.linspace(start, stop, n)
+
+    def _moments(self, n: int) -> tuple[float, ...]:
+        if self.times is not None:
+            return self.times
+        return tuple(map(float, self.moments(n) if n > 1 else self.moments(2)[-1:]))
+
+
+def _times(domain: Domain, fixed: Mapping[int, float], times: Any) -> tuple[float, ...] | None:
+    if times is None:
+        return None
+    symbol = time_of(domain)
+    axis = None if symbol is None else tuple(domain.coordinates).index(symbol)
+    if axis is None or axis in fixed:
+        raise ProblemError(
+            "times",
+            expected="a problem with time, and a time that is not fixed with at=…",
+            got=repr(times),
+            remedy="Leave times out.",
+        )
+    if isinstance(times, (int, np.integer)) and not isinstance(times, bool) and times >= 2:
+        start, stop = box_of(domain)[axis]
+        return tuple(map(float, np.linspace(start, stop, int(times))))
+    if not isinstance(times, (Sequence, np.ndarray)) or isinstance(times, str) or not len(times):
+        raise ProblemError(
+            "times",
+            expected="a number of times (at least 2) or a list of times",
+            got=repr(times),
+            remedy="Write times=4, or times=[0, 0.5].",
+        )
+    values = tuple(real_number(t, "times") for t in times)
+    for t in values:
+        fixed_values(domain, {symbol: t}, "times")
+    return values

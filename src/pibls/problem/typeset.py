@@ -1,0 +1,125 @@
+r"""\frac{\partial^2 u}{\partial x^2}: the expressions of a problem as LaTeX, and as short names.
+
+Unknowns are written without their arguments, which the domain says once. Names of several letters
+stand upright, so that *temperature* is one word and not eleven factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.printing.conventions import split_super_sub
+from sympy.printing.latex import LatexPrinter, translate
+
+from pibls.problem.conditions import dn
+from pibls.problem.known import is_known
+
+
+class _Printer(LatexPrinter):  # type: ignore[misc]
+    def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
+        return name_latex(symbol.name)
+
+    def _print_AppliedUndef(self, term: Any, exp: str | None = None) -> str:
+        name = name_latex(str(term.func))
+        if is_known(term):
+            name += rf"\left({', '.join(self._print(a) for a in term.args)}\right)"
+        return name if exp is None else rf"{{{name}}}^{{{exp}}}"
+
+    def _print_Derivative(self, term: Any) -> str:
+        sign = "d" if len(term.expr.free_symbols) == 1 else r"\partial"
+        order = sum(n for _, n in term.variable_count)
+        below = " ".join(rf"{sign} {self._power(self._print(x), n)}" for x, n in term.variable_count)
+        above = self._power(sign, order)
+        if isinstance(term.expr, AppliedUndef):
+            return rf"\frac{{{above} {self._print(term.expr)}}}{{{below}}}"
+        return rf"\frac{{{above}}}{{{below}}} \left({self._print(term.expr)}\right)"
+
+    def _print_dn(self, term: Any, exp: str | None = None) -> str:
+        inner = self._print(term.args[0])
+        plain = rf"\frac{{\partial {inner}}}{{\partial n}}"
+        if not isinstance(term.args[0], AppliedUndef):
+            plain = rf"\frac{{\partial}}{{\partial n}} \left({inner}\right)"
+        return plain if exp is None else rf"\left({plain}\right)^{{{exp}}}"
+
+    @staticmethod
+    def _power(base: str, n: Any) -> str:
+        return base if n == 1 else f"{base}^{{{n}}}"
+
+
+def name_latex(name: str) -> str:
+    r"""A name as LaTeX: Greek letters by name, indices lowered, words upright.
+
+    >>> name_latex("theta1"), name_latex("u"), name_latex("temperature")
+    ('\\theta_{1}', 'u', '\\mathrm{temperature}')
+    """
+    if "{" in name or "\\" in name:
+        return name  # LaTeX already
+    base, above, below = split_super_sub(name)
+    letter = str(translate(base))
+    if letter == base and len(base) > 1:
+        letter = rf"\mathrm{{{base}}}"
+    for mark, parts in (("^", above), ("_", below)):
+        if parts:
+            letter += rf"{mark}{{{' '.join(translate(p) for p in parts)}}}"
+    return letter
+
+
+def latex(expression: Any) -> str:
+    """An expression or relation of a problem as LaTeX."""
+    return str(_Printer({"mul_symbol": None}).doprint(sp.sympify(expression)))
+
+
+def equation_latex(equation: Any) -> str:
+    """lhs = rhs as it was written; an expression that is meant to be zero as lhs = 0."""
+    sides = equation.args if isinstance(equation, sp.Equality) else (equation, 0)
+    return f"{latex(sides[0])} = {latex(sides[1])}"
+
+
+def short_latex(expression: Any) -> str:
+    r"""u_{xx} for ∂²u/∂x²: an expression short enough for the axis of a picture.
+
+    >>> x = sp.Symbol("x")
+    >>> short_latex(sp.Function("u")(x).diff(x, 2))
+    'u_{xx}'
+    """
+
+    def named(u: Any, variables: tuple[Any, ...]) -> str:
+        name = name_latex(str(u.func))
+        below = "".join(name_latex(str(v)) for v in variables)
+        name = f"{{{name}}}" if "_" in name and below else name
+        return f"{name}_{{{below}}}" if below else name
+
+    return latex(_shortened(expression, named))
+
+
+def short_name(expression: Any) -> str:
+    """u_xx for ∂²u/∂x²: an expression as the name of a column of a table.
+
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> short_name(u), short_name(2 * u * u.diff(x, 2))
+    ('u', '2*u*u_xx')
+    """
+    return str(
+        _shortened(expression, lambda u, vs: "_".join([str(u.func), *(["".join(map(str, vs))] * bool(vs))]))
+    )
+
+
+def _shortened(expression: Any, named: Callable[[Any, tuple[Any, ...]], str]) -> Any:
+    """The expression with a symbol in place of each unknown and each derivative of one."""
+    table: dict[Any, Any] = {}
+    for term in expression.atoms(sp.Derivative, AppliedUndef):
+        u, variables = (term.expr, term.variables) if isinstance(term, sp.Derivative) else (term, ())
+        if isinstance(u, AppliedUndef) and not is_known(u):
+            table[term] = sp.Symbol(named(u, variables))
+    return expression.xreplace(table)
+
+
+def separated(residual: Any) -> Any:
+    """lead = rest: a residual with the unknowns on the left and the data on the right."""
+    unknowns = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
+    rest, lead = residual.as_independent(*unknowns, dn, as_Add=True)
+    return sp.Eq(lead, -rest, evaluate=False)

@@ -1,0 +1,18 @@
+"""Solutions on grids: named fields, sections of a domain, meshes that end where the domain ends."""
+
+from pibls.sample.field import Field, fields_of, units_of
+from pibls.sample.grid import Grid, grid_of
+from pibls.sample.patch import Patch, patch_of
+from pibls.sample.section import Section, fixed_values
+
+__all__ = [
+    "Field",
+    "Grid",
+    "Patch",
+    "Section",
+    "fields_of",
+    "fixed_values",
+    "grid_of",
+    "patch_of",
+    "units_of",
+]

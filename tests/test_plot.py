@@ -1,0 +1,549 @@
+"""Every kind of picture: its panels, what stands on the axes, and whether what is drawn is the solution."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.optional import MissingPackageError
+from pibls.sample import Section, patch_of
+from tests import solved
+from tests.solved import MANY, Ring, t, x, y, z
+
+matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.collections import LineCollection, PolyCollection, TriMesh  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.quiver import Quiver  # noqa: E402
+from PIL import Image  # noqa: E402
+
+u = sp.Function("u")
+
+
+@pytest.fixture(autouse=True)
+def _tidy() -> Iterator[None]:
+    plt.close("all")
+    before = dict(matplotlib.rcParams)
+    yield
+    assert dict(matplotlib.rcParams) == before  # a picture leaves the user's settings alone
+    plt.close("all")
+
+
+def mesh_of(ax: Any) -> Any:
+    """The one coloured mesh of an Axes."""
+    (mesh,) = (c for c in ax.collections if isinstance(c, TriMesh))
+    return mesh
+
+
+def drawn(ax: Any) -> tuple[Any, Any]:
+    """The points of a map and the values there."""
+    mesh = mesh_of(ax)
+    return np.column_stack([mesh._triangulation.x, mesh._triangulation.y]), mesh.get_array()
+
+
+def arrows_of(ax: Any) -> Any:
+    """The one set of arrows of an Axes."""
+    (arrows,) = (c for c in ax.collections if isinstance(c, Quiver))
+    return arrows
+
+
+def finished(ax: Any) -> Any:
+    """The Axes after the figure was really drawn, as saving it would."""
+    np.ravel(np.asarray(ax, dtype=object))[0].get_figure().canvas.draw()
+    return ax
+
+
+# --- one coordinate -------------------------------------------------------------------------------
+
+
+def test_curve() -> None:
+    solution = solved.line()
+    ax = finished(solution.plot())
+    (curve,) = ax.get_lines()
+    np.testing.assert_array_equal(curve.get_ydata(), solution(curve.get_xdata()))
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim()) == ("$x$", "$u$", (0.0, 2.0))
+
+
+def test_band_of_the_estimated_error() -> None:
+    solution = solved.line()
+    ax = finished(solution.plot(band=True))
+    (band,) = ax.collections
+    top = band.get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(1.0 + solution.error.max, rel=1e-9)
+    assert f"{solution.error.max:.1e}" in ax.get_legend().get_texts()[0].get_text()
+    with pytest.raises(pibls.ProblemError, match="band: expected unknowns of the problem"):
+        solution.plot(u(x).diff(x), band=True)
+
+
+def test_units_and_names() -> None:
+    T, theta = sp.Function("temperature"), sp.Symbol("theta")
+    problem = pibls.Problem(pibls.Interval(theta, 0, 1), [T(theta) - 1], [pibls.Dirichlet(T(theta), 1)])
+    ax = finished(solved.quick(problem).plot(units={theta: "rad", T(theta): "K"}))
+    assert ax.get_xlabel() == r"$\theta$ (rad)"
+    assert ax.get_ylabel() == r"$\mathrm{temperature}$ (K)"
+    assert finished(solved.quick(problem).plot(units={"temperature": "K"})).get_ylabel().endswith("(K)")
+    with pytest.raises(pibls.ProblemError, match="units: expected coordinates and unknowns"):
+        solved.line().plot(units={"z": "m"})
+
+
+def test_line_through_a_map() -> None:
+    ax = finished(solved.plane().plot(at={y: 0.5}))
+    (curve,) = ax.get_lines()
+    np.testing.assert_array_equal(curve.get_ydata(), solved.plane()(curve.get_xdata(), 0.5))
+    assert ax.get_title() == "$y = 0.5$"
+
+
+def test_line_through_a_hole_is_interrupted() -> None:
+    (curve,) = finished(solved.ring().plot(at={"y": 0})).get_lines()
+    inside = np.abs(curve.get_xdata()) >= 0.4
+    assert np.array_equal(np.isfinite(curve.get_ydata()), inside)
+
+
+# --- two coordinates ------------------------------------------------------------------------------
+
+
+def test_map() -> None:
+    solution = solved.plane()
+    ax = finished(solution.plot())
+    P, values = drawn(ax)
+    np.testing.assert_array_equal(values, solution(*P.T))
+    assert ax.get_aspect() == 1.0
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("$x$", "$y$")
+    bar = ax.get_figure().axes[1]
+    assert bar.get_ylabel() == "$u$"
+    assert mesh_of(ax).get_cmap().name == "viridis"
+    assert mesh_of(ax).get_clim() == pytest.approx((values.min(), values.max()))
+
+
+def test_hole_stays_empty() -> None:
+    ax = finished(solved.ring().plot())
+    P, _ = drawn(ax)
+    corners = P[mesh_of(ax)._triangulation.triangles]
+    r = np.hypot(*P.T)
+    assert r.min() >= 0.4 - 1e-8
+    assert r.max() <= 1 + 1e-8
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    area = 0.5 * np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()
+    assert area == pytest.approx(np.pi * (1 - 0.4**2), rel=1e-3)
+    (rim,) = (c for c in ax.collections if isinstance(c, LineCollection))
+    ends = np.concatenate([path.vertices for path in rim.get_paths()])
+    distance = np.minimum(np.abs(np.hypot(*ends.T) - 0.4), np.abs(np.hypot(*ends.T) - 1))
+    assert distance.max() < 1e-8
+
+
+def test_hole_is_white_in_the_image() -> None:
+    ax = solved.ring().plot(colorbar=False)
+    figure = ax.get_figure()
+    figure.canvas.draw()
+    image = np.asarray(figure.canvas.buffer_rgba())
+
+    def pixel(a: float, b: float) -> Any:
+        column, row = ax.transData.transform((a, b))
+        return image[image.shape[0] - 1 - int(row), int(column), :3]
+
+    for place in ((0, 0), (0.2, 0.2), (0.95, 0.95)):
+        assert pixel(*place).min() == 255
+    for place in ((0.7, 0), (0, -0.8)):
+        assert pixel(*place).min() < 200
+
+
+def test_space_and_time_is_a_map_without_equal_aspect() -> None:
+    ax = finished(solved.strip().plot())
+    P, values = drawn(ax)
+    np.testing.assert_array_equal(values, solved.strip()(*P.T))
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_aspect()) == ("$x$", "$t$", "auto")
+
+
+def test_slender_domain_is_not_drawn_to_scale() -> None:
+    solution = solved.with_values(pibls.Box({x: (0, 100), y: (0, 1)}), y, nodes=20)
+    assert finished(solution.plot(resolution=21)).get_aspect() == "auto"
+
+
+@pytest.mark.parametrize("make", [solved.plane, solved.strip, solved.ring])
+def test_surface(make: Any) -> None:
+    ax = finished(make().plot(kind="surface", resolution=31))
+    assert ax.name == "3d"
+    assert ax.get_zlabel() == "$u$"
+    (surface,) = ax.collections
+    corners = np.concatenate([np.asarray(f) for f in surface._faces])
+    np.testing.assert_allclose(corners[:, 2], make()(corners[:, 0], corners[:, 1]), atol=1e-12)
+
+
+def test_snapshots() -> None:
+    ax = finished(solved.strip().plot(kind="snapshots", times=[0, 0.5, 1]))
+    curves = ax.get_lines()
+    assert [c.get_label() for c in curves] == ["$t = 0$", "$t = 0.5$", "$t = 1$"]
+    for curve, moment in zip(curves, (0, 0.5, 1), strict=True):
+        np.testing.assert_array_equal(curve.get_ydata(), solved.strip()(curve.get_xdata(), moment))
+    assert len(finished(solved.strip().plot(kind="snapshots")).get_lines()) == 5
+
+
+def test_contour_lines_and_colour_map() -> None:
+    plain, lined = solved.plane().plot(), solved.plane().plot(levels=5, cmap="cividis")
+    assert len(lined.collections) == len(plain.collections) + 1
+    assert mesh_of(lined).get_cmap().name == "cividis"
+
+
+def test_constant_has_one_colour() -> None:
+    solution = solved.with_values(pibls.Box({x: (0, 1), y: (0, 1)}), sp.Integer(3), nodes=120)
+    low, high = mesh_of(solution.plot(resolution=11)).get_clim()
+    assert (low, high) == pytest.approx((2.7, 3.3))
+
+
+# --- more coordinates -----------------------------------------------------------------------------
+
+
+def test_frames_share_their_colours() -> None:
+    solution = solved.moving_plane()
+    axes = finished(solution.plot(resolution=21))
+    assert [ax.get_title() for ax in axes] == ["$t = 0$", "$t = 0.333$", "$t = 0.667$", "$t = 1$"]
+    assert len({mesh_of(ax).get_clim() for ax in axes}) == 1
+    for ax, moment in zip(axes, np.linspace(0, 1, 4), strict=True):
+        P, values = drawn(ax)
+        np.testing.assert_array_equal(values, solution(*P.T, moment))
+        assert ax.get_aspect() == 1.0
+    assert len(axes[0].get_figure().axes) == 5  # one colour bar for all
+
+
+def test_one_time_is_one_map() -> None:
+    ax = finished(solved.moving_plane().plot(at={t: 0.5}, resolution=21))
+    P, values = drawn(ax)
+    np.testing.assert_array_equal(values, solved.moving_plane()(*P.T, 0.5))
+
+
+def test_frames_of_several_quantities() -> None:
+    w = u(x, y, t)
+    axes = finished(solved.moving_plane().plot(w, w.diff(x), times=3, resolution=21))
+    assert len(axes) == 6
+    P, values = drawn(axes[3])
+    np.testing.assert_array_equal(values, solved.moving_plane().evaluate(w.diff(x), *P.T, 0.0))
+    assert [bar.get_ylabel() for bar in axes[0].get_figure().axes[6:]] == ["$u$", "$u_{x}$"]
+
+
+def test_slices_of_a_body() -> None:
+    axes = finished(solved.body().plot(resolution=21))
+    assert [ax.get_title() for ax in axes] == ["$z = 1.5$", "$y = 1$", "$x = 0.5$"]
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes] == [
+        ("$x$", "$y$"),
+        ("$x$", "$z$"),
+        ("$y$", "$z$"),
+    ]
+    P, values = drawn(axes[1])
+    np.testing.assert_array_equal(values, solved.body()(P[:, 0], 1.0, P[:, 1]))
+
+
+def test_slices_of_a_body_in_time_show_the_end() -> None:
+    axes = finished(solved.moving_body().plot(resolution=21))
+    assert [ax.get_title() for ax in axes] == [
+        "$z = 0.5$, $t = 1$",
+        "$y = 0.5$, $t = 1$",
+        "$x = 0.5$, $t = 1$",
+    ]
+    assert len(solved.moving_body().plot(times=[0, 1], resolution=11)) == 6
+
+
+@pytest.mark.parametrize(("d", "panels"), [(4, 6), (5, 10)])
+def test_slices_in_many_dimensions(d: int, panels: int) -> None:
+    axes = finished(solved.many(d).plot(resolution=11))
+    assert len(axes) == panels
+    P, values = drawn(axes[0])
+    np.testing.assert_array_equal(values, solved.many(d)(*P.T, *([0.5] * (d - 2))))
+    assert "x_{3} = 0.5" in axes[0].get_title()
+    assert solved.many(d).plot(at=dict.fromkeys(MANY[2:d], 0.1), resolution=11).get_xlabel() == "$x_{1}$"
+
+
+# --- several unknowns, vectors --------------------------------------------------------------------
+
+
+def test_a_panel_for_each_unknown() -> None:
+    solution = solved.several()
+    axes = finished(solution.plot(resolution=21))
+    names = [bar.get_ylabel() for bar in axes[0].get_figure().axes[3:]]
+    assert sorted(names) == ["$p$", "$u$", "$v$"]
+    for ax, name in zip(axes, names, strict=True):
+        P, values = drawn(ax)
+        np.testing.assert_array_equal(values, solution[name.strip("$")](*P.T))
+    assert len(solution.plot("u", "v", resolution=11)) == 2
+
+
+def test_arrows() -> None:
+    axes = finished(solved.several().plot(vector=("u", "v"), resolution=21, units={"u": "m/s"}))
+    arrows = arrows_of(axes)
+    X, Y = arrows.get_offsets().T
+    np.testing.assert_allclose(arrows.U, -Y, atol=1e-6)
+    np.testing.assert_allclose(arrows.V, X, atol=1e-6)
+    P, size = drawn(axes)
+    np.testing.assert_allclose(size, np.hypot(*P.T), atol=1e-6)
+    assert axes.get_figure().axes[1].get_ylabel() == "$|(u, v)|$ (m/s)"
+
+
+def test_arrows_keep_out_of_a_hole() -> None:
+    w = u(x, y)
+    ax = finished(solved.ring().plot(vector=(w.diff(x), w.diff(y)), resolution=21))
+    assert np.hypot(*arrows_of(ax).get_offsets().T).min() > 0.4
+
+
+@pytest.mark.parametrize("make", [solved.plane, solved.ring])
+def test_stream_lines(make: Any) -> None:
+    w = u(x, y)
+    ax = finished(make().plot(vector=(w.diff(x), w.diff(y)), kind="stream", resolution=21))
+    streams = max(
+        (c for c in ax.collections if isinstance(c, LineCollection)), key=lambda c: len(c.get_paths())
+    )
+    places = np.concatenate([p.vertices for p in streams.get_paths()])
+    assert len(places) > 50
+    if make is solved.ring:
+        assert np.hypot(*places.T).min() > 0.3  # within a cell of the hole
+
+
+def test_arrows_in_time() -> None:
+    w = u(x, y, t)
+    axes = finished(solved.moving_plane().plot(vector=(w, w.diff(x)), times=2, resolution=11))
+    assert len(axes) == 2
+    assert len(finished(solved.body().plot(vector=("u", "u"), at={z: 1}, resolution=11)).collections) == 2
+
+
+# --- errors and residuals -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [sp.cos(x) * sp.exp(-y), lambda a, b: np.cos(a) * np.exp(-b)])
+def test_error_map(exact: Any) -> None:
+    ax = finished(solved.plane().plot_error(exact, resolution=21))
+    P, values = drawn(ax)
+    wanted = solved.plane()(*P.T) - np.cos(P[:, 0]) * np.exp(-P[:, 1])
+    np.testing.assert_allclose(values, wanted, atol=1e-15)
+    low, high = mesh_of(ax).get_clim()
+    assert low == -high == -np.abs(values).max()
+    assert mesh_of(ax).get_cmap().name == "RdBu_r"
+    assert ax.get_figure().axes[1].get_ylabel() == r"$u - u_{\mathrm{exact}}$"
+
+
+def test_error_on_a_logarithmic_scale() -> None:
+    ax = finished(solved.plane().plot_error(sp.cos(x) * sp.exp(-y) + x / 10, log=True, resolution=21))
+    _, values = drawn(ax)
+    assert (values > 0).all()
+    assert isinstance(mesh_of(ax).norm, matplotlib.colors.LogNorm)
+    curve = finished(solved.line().plot_error(sp.cos(x), log=True))
+    assert curve.get_yscale() == "log"
+    low, high = curve.get_ylim()
+    assert high / low < 1e10  # a zero of the error does not stretch the axis to 1e-308
+
+
+def test_error_curve_has_a_zero_line() -> None:
+    ax = finished(solved.line().plot_error(sp.cos(x)))
+    assert list(ax.get_lines()[1].get_ydata()) == [0, 0]
+
+
+def test_errors_of_several_unknowns() -> None:
+    solution = solved.several()
+    axes = finished(solution.plot_error({"u": -y, "p": x * y + 1}, resolution=21))
+    np.testing.assert_allclose(drawn(axes[1])[1], -1.0, atol=1e-6)
+    with pytest.raises(pibls.ProblemError, match="exact: expected a dictionary"):
+        solution.plot_error(-y)
+
+
+def test_residual_map() -> None:
+    ax = finished(solved.plane().plot_residual(resolution=21))
+    P, values = drawn(ax)
+    equation = solved.plane().problem.equations[0]
+    np.testing.assert_array_equal(values, solved.plane().evaluate(equation.lhs - equation.rhs, *P.T))
+    assert ax.get_figure().axes[1].get_ylabel() == r"$\mathrm{residual}$"
+
+
+def test_residuals_of_several_equations() -> None:
+    axes = finished(solved.several().plot_residual(log=True, resolution=21))
+    assert len(axes) == 3
+    assert axes[0].get_figure().axes[3].get_ylabel() == r"$|\mathrm{residual\ 1}|$"
+
+
+def test_where_the_exact_solution_is_no_number_nothing_is_drawn() -> None:
+    ax = finished(solved.plane().plot_error(lambda a, b: np.where(a > 1, np.nan, a), resolution=21))
+    P, _ = drawn(ax)
+    used = np.unique(mesh_of(ax)._triangulation.triangles)
+    assert P[used, 0].max() <= 1
+
+
+# --- films ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [solved.strip, solved.moving_plane, solved.moving_ring])
+def test_gif(make: Any, tmp_path: Path) -> None:
+    path = make().animate(tmp_path / "film.gif", frames=4, fps=10, dpi=50, resolution=31)
+    with Image.open(path) as film:
+        assert getattr(film, "n_frames", 1) == 4
+        assert film.info["duration"] == 100
+        frames = []
+        for k in range(4):
+            film.seek(k)
+            frames.append(np.asarray(film.convert("RGB")).astype(int))
+    assert np.abs(frames[0] - frames[3]).max() > 50  # something moves
+    assert (frames[0][0, 0] == 255).all()
+
+
+def test_film_of_a_vector_field(tmp_path: Path) -> None:
+    w = u(x, y, t)
+    path = solved.moving_plane().animate(
+        tmp_path / "film.gif", vector=(w, w.diff(x)), frames=2, dpi=40, resolution=11
+    )
+    assert path.stat().st_size > 1000
+
+
+def test_films_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pibls.ProblemError, match="animate: expected a problem with time"):
+        solved.plane().animate(tmp_path / "film.gif")
+    with pytest.raises(pibls.ProblemError, match=r"path: expected a file that ends in \.gif"):
+        solved.strip().animate(tmp_path / "film.avi")
+    with pytest.raises(pibls.ProblemError, match="frames: expected a whole number of at least 2"):
+        solved.strip().animate(tmp_path / "film.gif", frames=1)
+    from matplotlib.animation import FFMpegWriter
+
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
+    with pytest.raises(pibls.ProblemError, match="no ffmpeg was found"):
+        solved.strip().animate(tmp_path / "film.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_mp4(tmp_path: Path) -> None:
+    from matplotlib.animation import FFMpegWriter
+
+    if not FFMpegWriter.isAvailable():
+        pytest.skip("videos need the program ffmpeg, which is not installed here")
+    path = solved.strip().animate(tmp_path / "film.mp4", frames=3, dpi=50)
+    assert path.read_bytes()[4:8] == b"ftyp"
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+
+def test_given_axes_are_used_and_returned() -> None:
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert solved.plane().plot(ax=ax, resolution=11) is ax
+    row = Figure().subplots(1, 3)
+    assert solved.several().plot(ax=row, resolution=11) is row
+    assert not plt.get_fignums()  # pyplot knows of none of it
+    assert solved.plane().plot(ax=[ax], resolution=11) == [ax]
+
+
+def test_new_figure_is_known_to_pyplot() -> None:
+    ax = solved.line().plot()
+    assert plt.get_fignums() == [ax.get_figure().number]
+
+
+def test_vector_graphics_hold_the_map_as_an_image(tmp_path: Path) -> None:
+    ax = solved.plane().plot()
+    ax.get_figure().savefig(tmp_path / "map.pdf")
+    assert (tmp_path / "map.pdf").stat().st_size < 500_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"kind": "mapp"}, "Did you mean 'map'"),
+        ({"kind": "curve"}, "kind='curve': expected one free coordinate, got the free coordinates x, y"),
+        ({"kind": "snapshots"}, "expected one free coordinate in space, and time"),
+        ({"kind": "quiver"}, r"Give the two components with vector=\(u, v\)"),
+        ({"vector": ("u", "u"), "kind": "map"}, "Leave vector out"),
+        ({"vector": ("u",)}, r"vector: expected two components \(u, v\)"),
+        ({"vector": ("u", "u"), "at": {y: 0}}, "expected two free coordinates in space"),
+        ({"at": {z: 0}}, r"at: expected coordinates of the domain \(x, y\), got z"),
+        ({"at": {y: 2}}, r"at\[y\]: expected a value between 0 and 1, got 2"),
+        ({"at": {x: 0, y: 0}}, "at least one coordinate that is left free"),
+        ({"at": 0.5}, "at: expected a dictionary"),
+        ({"times": 3}, "times: expected a problem with time"),
+        ({"ax": [None, None]}, "ax: expected one Axes, got 2"),
+        ({"ax": 3}, "ax: expected matplotlib Axes"),
+        ({"resolution": 1}, "resolution: expected a whole number of at least 8"),
+        ({"levels": 0.5}, "levels: expected a whole number of at least 1"),
+    ],
+)
+def test_wishes_that_make_no_sense(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=text):
+        solved.plane().plot(**arguments)
+
+
+def test_more_wishes_that_make_no_sense() -> None:
+    with pytest.raises(pibls.ProblemError, match="times: expected a number of times"):
+        solved.strip().plot(times=1)
+    with pytest.raises(pibls.ProblemError, match=r"times\[t\]: expected a value between 0 and 1, got 3"):
+        solved.strip().plot(kind="snapshots", times=[0, 3])
+    with pytest.raises(pibls.ProblemError, match='expected Axes with projection="3d"'):
+        solved.plane().plot(kind="surface", ax=Figure().add_subplot())
+    with pytest.raises(pibls.ProblemError, match="nothing else to draw beside a vector"):
+        solved.plane().plot("u", vector=("u", "u"))
+    with pytest.raises(pibls.ProblemError, match="expected one of u, got 'w'"):
+        solved.plane().plot("w")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        solved.plane().plot(colour="red")
+
+
+def test_nothing_of_the_domain_in_the_plane() -> None:
+    hollow = solved.with_values(Ring(inner=0.9).during(t, 0, 1), x, nodes=10)
+    with pytest.raises(pibls.ProblemError, match="at: expected values that leave some of the domain"):
+        hollow.plot(at={x: 0.5, y: 0.5})
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'pibls\[plot\]'"):
+        solved.line().plot()
+    assert issubclass(MissingPackageError, ImportError)
+
+
+# --- the mesh that ends where the domain ends -----------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [7, 20, 33])
+def test_patch_in_the_plane(n: int) -> None:
+    patch = patch_of(section := Section(Ring(), (0, 1), {}), section.axes((n, n)))
+    assert measure(patch) == pytest.approx(np.pi * (1 - 0.4**2), rel=6 / n**2)
+    assert is_conforming(patch.cells)
+
+
+def test_patch_in_space() -> None:
+    section = Section(solved.Ball(), (0, 1, 2), {})
+    errors = [4 / 3 * np.pi - measure(patch_of(section, section.axes((n,) * 3))) for n in (8, 16)]
+    assert 0 < errors[1] < 0.4 * errors[0]  # second order, from inside
+    assert is_conforming(patch_of(section, section.axes((8, 8, 8))).cells)
+
+
+def test_patch_along_a_line() -> None:
+    section = Section(Ring(), (0,), {1: 0.0})
+    patch = patch_of(section, section.axes((12,)))
+    assert measure(patch) == pytest.approx(1.2, abs=1e-8)
+
+
+def test_patch_of_a_box_has_no_rim() -> None:
+    section = Section(pibls.Box({x: (0, 1), y: (0, 2)}), (0, 1), {})
+    patch = patch_of(section, section.axes((4, 5)))
+    assert len(patch.rim) == 0
+    assert measure(patch) == pytest.approx(2.0)
+
+
+def measure(patch: Any) -> float:
+    corners = patch.points[patch.cells]
+    sizes = np.linalg.det(corners[:, 1:] - corners[:, :1])
+    assert (sizes > 0).all()
+    return float(sizes.sum() / sp.factorial(patch.points.shape[1]))
+
+
+def is_conforming(cells: Any) -> bool:
+    """Every facet belongs to one simplex or two."""
+    k = cells.shape[1]
+    facets = np.sort(np.concatenate([np.delete(cells, i, axis=1) for i in range(k)]), axis=1)
+    return bool(np.unique(facets, axis=0, return_counts=True)[1].max() <= 2)
+
+
+def test_polygons_are_not_used_for_maps() -> None:
+    """Thousands of antialiased polygons would show white seams between them."""
+    assert not any(isinstance(c, PolyCollection) for c in solved.plane().plot(resolution=11).collections)
