@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-full bench-self docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
@@ -18,8 +18,29 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What the documentation quotes: accuracy and time with the published settings and without any.
-bench: $(READY)
+# Every peer that installs here; FEniCS comes from the system's packages (apt-get install fenics).
+# PyTorch first and by version: otherwise a build with several gigabytes of CUDA may come.
+PEERS := $(VENV)/.peers
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check ".[bench]" \
+		|| echo "some peers are not installed: their cells will say so"
+	touch $(PEERS)
+
+# What is quick: all but the PINNs at full length. Cells that are there are kept; AGAIN=--again runs anew.
+bench: $(PEERS)
+	$(BIN)/python -m benchmarks.run $(AGAIN)
+	$(BIN)/python -m benchmarks.report
+
+# Everything; interrupt and resume at will.
+bench-full: $(PEERS)
+	$(BIN)/python -m benchmarks.run --full $(AGAIN)
+	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.fields
+	$(BIN)/python -m benchmarks.report
+
+# pibls against itself and NGSolve: the figures that the documentation quotes.
+bench-self: $(READY)
 	$(BIN)/python benchmarks/published.py
 	$(BIN)/python benchmarks/automatic.py
 	$(BIN)/python benchmarks/nonlinear.py

@@ -9,6 +9,8 @@ import platform
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -110,13 +112,21 @@ def main() -> None:
     parser.add_argument("--done", default="[]", help="JSON: [setting, seed] pairs to leave out")
     arguments = parser.parse_args()
     adapter, case = peers.adapter(arguments.system), pibls.cases[arguments.case]
-    done = {(label, seed) for label, seed in json.loads(arguments.done)}
-    # What a peer's library prints must not mix with our lines.
-    lines, sys.stdout = sys.stdout, sys.stderr
+    lines = sys.stdout
 
     def tell(run: store.Run) -> None:
-        print(json.dumps(run, ensure_ascii=False, allow_nan=True), file=lines, flush=True)
+        print(json.dumps(run, ensure_ascii=False), file=lines, flush=True)
 
+    # What a peer's library prints must not mix with our lines.
+    with redirect_stdout(sys.stderr):
+        work(adapter, case, arguments, tell)
+
+
+def work(
+    adapter: Adapter, case: Case, arguments: argparse.Namespace, tell: Callable[[store.Run], None]
+) -> None:
+    """Every wanted run of a cell."""
+    done = {(label, seed) for label, seed in json.loads(arguments.done)}
     absence = adapter.missing()
     if absence is not None:
         note = f"{absence}; {adapter.install}"

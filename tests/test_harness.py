@@ -1,0 +1,126 @@
+"""The benchmark harness: adapters keep to the protocol, runs are kept, nothing is run twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks import peers, run, store, worker
+from benchmarks.peers import locelm, pielm
+from benchmarks.peers.adapter import CannotError, Outcome, Setting, Task
+
+import pibls
+
+
+@pytest.mark.parametrize("name", list(peers.MODULES))
+def test_every_adapter_can_be_asked(name: str) -> None:
+    """Also where its package is absent: the report quotes what it says of itself."""
+    adapter = peers.adapter(name)
+    assert adapter.name == name
+    assert adapter.title
+    assert adapter.install
+    assert adapter.fairness
+    assert adapter.missing() is None or isinstance(adapter.missing(), str)
+
+
+class Made:
+    """An adapter that returns the exact solution plus its seed; TC-2 it cannot, TC-3 fails."""
+
+    name = "made"
+    title = "Made up"
+    packages = ("numpy",)
+    install = "nothing"
+    fairness = "none"
+
+    def missing(self) -> str | None:
+        return None
+
+    def settings(self, case: Any) -> list[Setting]:
+        if case.name == "TC-2":
+            raise CannotError("it has no second derivative")
+        return [
+            Setting("a", {"n": 1}, table=True, seeds=(0, 1)),
+            Setting("b", {"n": 2}, slow=True),
+        ]
+
+    def run(self, task: Task) -> Outcome:
+        if task.case.name == "TC-3":
+            raise ValueError("broken")
+        return Outcome(task.case.exact(*task.points.T) + task.seed, 0.5, facts={"steps": 3})
+
+
+def done(case: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> list[store.Run]:
+    monkeypatch.setattr(peers, "adapter", lambda name: Made())
+    monkeypatch.setattr("sys.argv", ["worker", "made", case, *words])
+    worker.main()
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_worker_judges_on_held_out_points(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    runs = done("TC-1", [], monkeypatch, capsys)
+    assert [(r["setting"], r["seed"]) for r in runs] == [("a", 0), ("a", 1)]
+    assert [r["max_error"] for r in runs] == pytest.approx([0.0, 1.0])
+    assert runs[1]["l2_error"] == pytest.approx(1.0)
+    assert runs[0]["facts"] == {"steps": 3}
+    assert {"versions", "threads", "machine", "date", "command"} <= set(runs[0])
+
+
+def test_slow_settings_are_for_the_full_benchmark(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    assert [r["setting"] for r in done("TC-1", ["--full"], monkeypatch, capsys)] == ["a", "a", "b"]
+
+
+def test_what_is_done_is_not_done_again(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    runs = done("TC-1", ["--done", '[["a", 0]]'], monkeypatch, capsys)
+    assert [r["seed"] for r in runs] == [1]
+
+
+def test_reasons_are_recorded(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    (cannot,) = done("TC-2", [], monkeypatch, capsys)
+    assert (cannot["status"], cannot["note"]) == ("cannot", "it has no second derivative")
+    failed = done("TC-3", [], monkeypatch, capsys)
+    assert {r["status"] for r in failed} == {"failed"}
+    assert "ValueError: broken" in failed[0]["note"]
+
+
+def test_a_run_takes_the_place_of_the_same_run(tmp_path: Path) -> None:
+    first = {"system": "s", "case": "TC-1", "setting": "a", "seed": 0, "status": "ok", "seconds": 1.0}
+    store.add(first, tmp_path)
+    store.add({**first, "seed": 1}, tmp_path)
+    store.add({**first, "seconds": 2.0}, tmp_path)
+    runs = store.read("s", "TC-1", tmp_path)
+    assert sorted((r["seed"], r["seconds"]) for r in runs) == [(0, 2.0), (1, 1.0)]
+    assert store.read_all(tmp_path) == runs
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_the_runner_keeps_and_resumes(tmp_path: Path, capsys: Any) -> None:
+    words = ["--system", "pielm", "--case", "TC-2", "--results", str(tmp_path)]
+    run.main(words)
+    runs = store.read("pielm", "TC-2", tmp_path)
+    assert [r["seed"] for r in runs] == [0, 1, 2, 3, 4]
+    assert all(r["status"] == "ok" and r["threads"] == 1 for r in runs)
+    capsys.readouterr()
+    run.main(words)
+    assert capsys.readouterr().out == ""
+
+
+def small(case: str, setting: Setting) -> Task:
+    found = pibls.cases[case]
+    return Task(found, setting, 0, found.problem.domain.interior(200, np.random.default_rng(1)), 1, Path())
+
+
+def test_pielm() -> None:
+    task = small("TC-2", Setting("", {"nodes": 80, "scale": 4.0}))
+    out = pielm.BestScale().run(task)
+    assert np.abs(out.values - task.case.exact(*task.points.T)).max() < 1e-8
+    with pytest.raises(CannotError, match="linear"):
+        pielm.Published().settings(pibls.cases["TC-9"])
+
+
+def test_locelm() -> None:
+    task = small("TC-10", Setting("", {"cells": [2], "nodes": 40, "scale": 3.0}))
+    out = locelm.LocELM().run(task)
+    assert np.abs(out.values - task.case.exact(*task.points.T)).max() < 1e-9
