@@ -13,8 +13,9 @@ from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Prob
 from pibls.solve import solve
 
 if TYPE_CHECKING:
-    from pibls.basis import Broad, Features, Joined, Ridges, Waves
+    from pibls.basis import Broad, Decomposed, Features, Joined, Ridges, Waves
     from pibls.estimate import ErrorEstimate
+    from pibls.io import load
     from pibls.points import Points
     from pibls.solution import Solution
     from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, RidgeQR, TrustRegion
@@ -27,6 +28,7 @@ _LATER = {
     "Broad": "basis",
     "Features": "basis",
     "Waves": "basis",
+    "Decomposed": "basis",
     "Joined": "basis",
     "Ridges": "basis",
     "ErrorEstimate": "estimate",
@@ -41,6 +43,7 @@ _LATER = {
     "TrustRegion": "solver",
     "Status": "status",
     "Progress": "tune",
+    "load": "io",
 }
 
 
@@ -62,6 +65,7 @@ __all__ = [
     "Broad",
     "Condition",
     "ConvergenceWarning",
+    "Decomposed",
     "Dirichlet",
     "Domain",
     "During",
@@ -93,5 +97,6 @@ __all__ = [
     "cases",
     "dn",
     "known",
+    "load",
     "solve",
 ]
