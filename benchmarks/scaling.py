@@ -205,6 +205,10 @@ def exponents(runs: Sequence[Run]) -> dict[str, float]:
 def page(runs: Sequence[Run]) -> str:
     """The page, from the stored numbers alone."""
     a = exponents(runs)
+
+    def power(size: str, what: str) -> str:
+        return f"{size}^{a[what]:.2f}" if math.isfinite(a[what]) else "(not measured yet)"
+
     two = {r["nodes"]: r for r in pick(runs, "width", threads=2)}
     width = [
         (f"{r['nodes']:,}", f"{r['points']:,}", _seconds(r), _seconds(two.get(r["nodes"])),
@@ -246,9 +250,9 @@ begin to stream it at {streaming.HELD_ENTRIES / 2**27:g} GiB.
 
 {table(("nodes N", "points", "one thread", "two threads", "max error", "peak memory", "matrix"), width)}
 
-Fitted from N = 1,000 on: **time ~ N^{a["time of width"]:.2f}** with one thread,
-N^{a["time of width, two threads"]:.2f} with two (from 2,000 on); **memory ~ N^{a["memory of width"]:.2f}**.
-With points in proportion to the width, QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
+Fitted from N = 1,000 on: **time ~ {power("N", "time of width")}** with one thread,
+{power("N", "time of width, two threads")} with two (from 2,000 on);
+**memory ~ {power("N", "memory of width")}**. With points in proportion to the width, QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
 
 ## Points
 
@@ -259,9 +263,9 @@ with it, so that nothing grows with the points but a few vectors. This happens b
 
 {table(("points n", "held", "streamed", "max error", "memory, held", "memory, streamed", "matrix"), points)}
 
-Fitted from n = 16,000 on: held, time ~ n^{a["time of points, held"]:.2f} and memory
-~ n^{a["memory of points, held"]:.2f}; **streamed, time ~ n^{a["time of points, streamed"]:.2f} and memory
-~ n^{a["memory of points, streamed"]:.2f}**.
+Fitted from n = 16,000 on: held, time ~ {power("n", "time of points, held")} and memory
+~ {power("n", "memory of points, held")}; **streamed, time ~ {power("n", "time of points, streamed")}
+and memory ~ {power("n", "memory of points, streamed")}**.
 {nonlinear}"""
 
 

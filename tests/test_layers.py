@@ -15,7 +15,7 @@ ORDER = """
 _version arrays blocks rows errors optional later status domain problem text quasi lowering points sincos
 activation basis scale system decomposition streaming solver threads estimate attempt family tune
 progress solution sample plot exchange html drive solve cases
-io
+io cli
 """.split()  # noqa: SIM905 - read as a line of succession
 # The front door names what it hands on to, and the cases the settings they hold, without importing
 # them before they are needed.

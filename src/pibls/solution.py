@@ -180,6 +180,7 @@ class Solution:
     to_xarray = Later("pibls.exchange:to_xarray")
     to_vtk = Later("pibls.exchange:to_vtk")
     to_csv = Later("pibls.exchange:to_csv")
+    save = Later("pibls.io:save")
     _repr_html_ = Later("pibls.html:solution_html")
 
 

@@ -25,7 +25,7 @@ def derivative(builder: Builder, value: Value, variables: Sequence[Any]) -> Valu
 
 def _derivative(builder: Builder, f: Any, variables: Sequence[Any]) -> Any:
     if isinstance(f, AppliedUndef):
-        return builder.checked(sp.Derivative(f, *variables))
+        return builder.checked(sp.diff(f, *variables))
     for variable in variables:  # one by one, so that each result is measured before the next
         f = builder.checked(sp.diff(f, variable))
     return f

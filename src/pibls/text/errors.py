@@ -11,6 +11,8 @@ from pibls.errors import ProblemError
 
 _WINDOW = 60
 """Characters of the line that are shown around the place."""
+_LENGTHS = 3
+"""How much longer or shorter the word may be that was meant."""
 
 
 class TextError(ProblemError):
@@ -110,5 +112,6 @@ def nearest(word: str, words: Iterable[str]) -> str:
     folded = {w.lower(): w for w in valid}
     if word.lower() in folded:
         return f"Did you mean {folded[word.lower()]}? "
-    near = get_close_matches(word[:64], valid, n=1, cutoff=0.6)
+    similar = [w for w in valid if abs(len(w) - len(word)) <= _LENGTHS]
+    near = get_close_matches(word[:64], similar, n=1, cutoff=0.6)
     return f"Did you mean {near[0]}? " if near else ""

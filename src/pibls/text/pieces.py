@@ -157,7 +157,9 @@ class Pieces:
         if len(variables) < len(e.variables):
             raise _unspeakable(e)
         inner = e.expr
-        if inner not in self._unknowns:
+        if self._verbatim or inner not in self._unknowns:
+            if self._verbatim:  # an order of its own, as of one derivative inside of another
+                variables = [self._symbols[v] for v in e.variables]
             return Piece(f"hold(diff({self.piece(inner).text}, {', '.join(variables)}))", ATOM)
         name = self._unknowns[inner]
         for suffix in ("".join(variables), "_".join(variables)):
@@ -213,7 +215,7 @@ def _float(e: Any) -> str:
     texts = [to_str(e._mpf_, repr_dps(precision) + 2, strip_zeros=True)]
     if precision == 53:
         texts.insert(0, repr(float(e)))
-    text = next(t for t in texts if sp.Float(t, precision=precision)._mpf_ == e._mpf_)
+    text = next(t for t in texts if sp.Float(t, precision=precision) == e)
     return f"float({text})" if precision == 53 else f"float({text}, {precision})"
 
 

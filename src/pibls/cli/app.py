@@ -1,0 +1,329 @@
+"""pibls solve | check | new | show | sweep | case | cases"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pibls.cli.outcome import Exit, as_json, err, explained, leave, nearest, out, refuse
+
+if TYPE_CHECKING:
+    from pibls.io import ProblemFile
+    from pibls.solution import Solution
+
+
+class Commands(TyperGroup):
+    """Commands that answer an unknown word with the nearest valid one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            refuse(f"no such command: {args[0]}.{nearest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="""Solve differential equations from problem files.
+
+\b
+    pibls new poisson > problem.toml     a commented starting point
+    pibls check problem.toml             what was understood
+    pibls solve problem.toml             solution, summary and picture
+
+\b
+Exit codes: 0 solved to the tolerance; 1 not, what was found is written all the same; 2 something is
+wrong with the input; 130 interrupted, the best so far is written.
+""",
+)
+
+ProblemPath = Annotated[Path, typer.Argument(help="A problem file (TOML).", show_default=False)]
+JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
+PictureOption = Annotated[Path | None, typer.Option(help="Draw into this file (png, pdf, svg).")]
+TolOption = Annotated[float | None, typer.Option(help="Wanted maximum error, relative to max|u|.")]
+SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
+NodesOption = Annotated[int | None, typer.Option(help="The largest number of columns.")]
+TimeOption = Annotated[float | None, typer.Option(help="Seconds after which no attempt is begun.")]
+ParamOption = Annotated[
+    list[str] | None, typer.Option("--param", "-p", help="NAME=VALUE, in place of the file's value.")
+]
+
+
+@app.command()
+def solve(
+    problem: ProblemPath,
+    tol: TolOption = None,
+    seed: SeedOption = None,
+    max_nodes: NodesOption = None,
+    time_limit: TimeOption = None,
+    param: ParamOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Save the solution here.", show_default="NAME.pibls")
+    ] = None,
+    picture: PictureOption = None,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+) -> None:
+    """Solve a problem file: progress, summary, picture, saved solution.
+
+    \b
+    pibls solve problem.toml --tol 1e-8 --out heat.pibls --picture heat.png
+    pibls solve problem.toml --json | jq .error.max
+    """
+    from pibls.cli.told import facts_of
+
+    with explained():
+        file = _read(problem, param)
+        given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
+        settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
+        solution = _solved(file, settings, progress=not (json or quiet))
+        written = _write(solution, file, output or _beside(problem, file), picture)
+        if json:
+            as_json({**facts_of(solution), "written": [str(p) for p in written]})
+        elif not quiet:
+            out.print(solution.summary(), markup=False)
+            for path in written:
+                out.print(f"written: {path}", markup=False)
+    _end(solution)
+
+
+@app.command()
+def check(
+    problem: ProblemPath, param: ParamOption = None, picture: PictureOption = None, json: JsonOption = False
+) -> None:
+    """Say what was understood: unknowns, linearity, orders, conditions and where they hold.
+
+    \b
+    pibls check problem.toml
+    pibls check problem.toml --picture domain.svg
+    """
+    from pibls.cli.told import check_table, understood
+
+    with explained():
+        file = _read(problem, param)
+        facts = understood(file.problem)
+        if json:
+            as_json({"title": file.title, **facts})
+        else:
+            out.print(check_table(facts, file.title))
+        if picture is not None:
+            if picture.suffix != ".svg":
+                refuse(f"--picture: expected a name that ends in .svg, got {picture}. Sketches are SVG.")
+            from pibls.problem.sketch import sketch
+
+            regions = [s.region for s in file.problem.statements[len(file.problem.equations) :]]
+            picture.write_text(sketch(file.problem.domain, regions), encoding="utf-8")
+
+
+@app.command()
+def new(kind: Annotated[str | None, typer.Argument(help="Which; without it, the list.")] = None) -> None:
+    """Print a commented starting point.
+
+    \b
+    pibls new                          the kinds there are
+    pibls new heat > problem.toml
+    """
+    from importlib.resources import files
+
+    folder = files("pibls.io.templates")
+    kinds = sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
+    if kind is None:
+        for name in kinds:
+            first = (folder / f"{name}.toml").read_text(encoding="utf-8").splitlines()[0]
+            typer.echo(f"{name:20s} {first.removeprefix('#').strip()}")
+        return
+    if kind not in kinds:
+        refuse(f"KIND: no starting point called {kind}.{nearest(kind, kinds)}")
+    typer.echo((folder / f"{kind}.toml").read_text(encoding="utf-8"), nl=False)
+
+
+@app.command()
+def show(
+    solution: Annotated[Path, typer.Argument(help="A saved solution.", show_default=False)],
+    picture: PictureOption = None,
+    at: Annotated[list[str] | None, typer.Option(help="Value there: x=0.5,y=0.2 (repeatable).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Summary, picture and values of a saved solution.
+
+    \b
+    pibls show heat.pibls --picture heat.png
+    pibls show heat.pibls --at x=0.5,t=0.1
+    """
+    import pibls
+    from pibls.cli.told import facts_of
+    from pibls.cli.values import values_at
+
+    with explained():
+        loaded = pibls.load(solution)
+        found = [values_at(loaded, text) for text in at or []]
+        if json:
+            as_json({**facts_of(loaded), "values": found})
+        else:
+            out.print(loaded.summary(), markup=False)
+            for entry in found:
+                out.print(f"{entry['at']}: {entry['values']}", markup=False)
+        if picture is not None:
+            _draw(loaded, picture)
+
+
+@app.command()
+def sweep(
+    problem: ProblemPath,
+    param: Annotated[list[str], typer.Option("--param", "-p", help="NAME=1,2,3 or NAME=START:STOP:COUNT.")],
+    tol: TolOption = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for solutions.")] = None,
+    at: Annotated[list[str] | None, typer.Option(help="Also the value there: x=0.5,y=0.2.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve for each value of a parameter, or each combination of several.
+
+    \b
+    pibls sweep problem.toml --param k=1,2,5,10 --at x=0.5
+    pibls sweep problem.toml --param k=0:10:21 --out solutions
+
+    With --out, what is there already is not solved again: an interrupted sweep loses nothing.
+    """
+    from pibls.cli.sweeping import combinations, swept
+
+    with explained():
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+        rows = swept(problem, combinations(param), tol, output, at or [])
+        worst = Exit.CONVERGED
+        for row in rows:
+            if json:
+                as_json(row)
+            else:
+                given = ", ".join(f"{k}={v}" for k, v in row["parameters"].items())
+                values = "  ".join(f"{v['at']}: {v['values']}" for v in row["values"])
+                typer.echo(f"{given:24s} {row['status']:12s} error {row['error']:.1e}  {values}")
+            if not row["converged"]:
+                worst = Exit.NOT_CONVERGED
+    leave(worst)
+
+
+@app.command()
+def cases(json: JsonOption = False) -> None:
+    """List the paper's test cases."""
+    import pibls
+
+    found = {name: pibls.cases[name].title for name in pibls.cases}
+    if json:
+        as_json(found)
+    else:
+        for name, title in found.items():
+            typer.echo(f"{name:6s} {title}")
+
+
+@app.command()
+def case(
+    name: Annotated[str, typer.Argument(help="TC-1 … TC-11", show_default=False)],
+    tol: Annotated[float, typer.Option(help="Wanted maximum error, relative to max|u|.")] = 1e-10,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    published: Annotated[bool, typer.Option(help="With the paper's settings.")] = False,
+    picture: PictureOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve one of the paper's test cases and compare with its exact solution.
+
+    \b
+    pibls case TC-5
+    pibls case TC-9 --published
+    """
+    import numpy as np
+
+    import pibls
+    from pibls.cli.told import facts_of
+
+    if name not in list(pibls.cases):
+        refuse(f"NAME: no case called {name}.{nearest(name, list(pibls.cases))}")
+    with explained():
+        found = pibls.cases[name]
+        settings = found.published.settings if published else {"tol": tol}
+        solution = _quietly(found.problem, seed=seed, **settings)
+        X = found.problem.domain.interior(4000, np.random.default_rng(1))
+        error = float(np.abs(solution(*X.T) - found.exact(*X.T)).max())
+        if json:
+            as_json({"case": name, "true_error": error, **facts_of(solution)})
+        else:
+            out.print(f"{name}: {found.title}", markup=False)
+            out.print(solution.summary(), markup=False)
+            out.print(f"true maximum error: {error:.1e} (paper: {found.published.max_error:.1e})")
+        if picture is not None:
+            _draw(solution, picture)
+    _end(solution)
+
+
+def _read(path: Path, parameters: list[str] | None) -> ProblemFile:
+    from pibls.cli.values import assignments
+    from pibls.io import read_problem
+
+    return read_problem(path, parameters=assignments(parameters or [], "--param"))
+
+
+def _solved(file: ProblemFile, settings: dict[str, Any], *, progress: bool) -> Solution:
+    return _quietly(file.problem, progress=progress and err.is_terminal, **settings)
+
+
+def _quietly(problem: Any, **settings: Any) -> Solution:
+    """The summary says whether it converged: no warning beside it."""
+    import warnings
+
+    import pibls
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        return pibls.solve(problem, **settings)
+
+
+def _beside(problem: Path, file: ProblemFile) -> Path:
+    """Where the file wants its solution, or its own name with another ending."""
+    wanted = file.outputs.get("solution")
+    return problem.parent / wanted if wanted else problem.with_suffix(".pibls")
+
+
+def _write(solution: Solution, file: ProblemFile, path: Path, picture: Path | None) -> list[Path]:
+    # The solution first: nothing that goes wrong with a picture may cost it.
+    written = [solution.save(path)]
+    folder = path.parent
+    wanted = {kind: folder / name for kind, name in file.outputs.items() if kind != "solution"}
+    if picture is not None:
+        wanted["picture"] = picture
+    for kind, target in wanted.items():
+        if kind == "picture":
+            _draw(solution, target)
+        elif kind == "table":
+            solution.to_csv(target)
+        elif kind == "vtk":
+            solution.to_vtk(target)
+        elif kind == "netcdf":
+            solution.to_xarray().to_netcdf(target)
+        written.append(target)
+    return written
+
+
+def _draw(solution: Solution, path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    if path.suffix in (".gif", ".mp4"):
+        solution.animate(path)
+        return
+    axes = solution.plot()
+    first = axes if hasattr(axes, "figure") else next(iter(axes))
+    first.figure.savefig(path, dpi=150, bbox_inches="tight")
+
+
+def _end(solution: Solution) -> None:
+    from pibls.status import Status
+
+    if solution.status is Status.INTERRUPTED:
+        err.print("interrupted: the best solution so far was kept")
+        leave(Exit.INTERRUPTED)
+    leave(Exit.CONVERGED if solution.converged else Exit.NOT_CONVERGED)

@@ -1,0 +1,179 @@
+"""The command: what a person types, what they read, and what a script is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="the command needs typer: pip install 'pibls[cli]'")
+
+from typer.testing import CliRunner
+
+import pibls
+from pibls.cli.app import app
+
+KINDS = "advection beam burgers heat helmholtz ode poisson reaction-diffusion system wave".split()  # noqa: SIM905
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(words))
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def poisson(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.toml"
+    path.write_text(run("new", "poisson")[1])
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_starting_point_is_understood(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(run("new", kind)[1])
+    code, text = run("check", str(path))
+    assert code == 0
+    assert "unknowns" in text
+
+
+def test_new_lists_the_kinds() -> None:
+    code, text = run("new")
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()] == KINDS
+
+
+def test_solve_writes_solution_and_picture(poisson: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "p.png"
+    code, text = run("solve", str(poisson), "--picture", str(picture))
+    assert code == 0
+    assert "converged: yes" in text
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert pibls.load(tmp_path / "problem.pibls").converged
+
+
+def test_the_command_and_python_give_the_same_numbers(poisson: Path, tmp_path: Path) -> None:
+    from pibls.io import read_problem
+
+    file = read_problem(poisson)
+    solution = pibls.solve(file.problem, **file.settings)
+    run("solve", str(poisson), "--quiet")
+    assert pibls.load(tmp_path / "problem.pibls")(0.3, 0.4) == solution(0.3, 0.4)
+
+
+def test_json_is_one_line_for_machines(poisson: Path) -> None:
+    code, text = run("solve", str(poisson), "--json", "--param", "strength=2")
+    found = json.loads(text)
+    assert code == 0
+    assert found["status"] == "TOLERANCE"
+    assert found["error"]["max"] < 1e-6
+
+
+def test_check_says_what_it_understood(poisson: Path, tmp_path: Path) -> None:
+    sketch = tmp_path / "domain.svg"
+    code, text = run("check", str(poisson), "--json", "--picture", str(sketch))
+    found = json.loads(text)
+    assert code == 0
+    assert found["linear"]
+    assert found["orders"] == {"u(x, y)": 2}
+    assert len(found["conditions"]) == 3
+    assert sketch.read_text().lstrip().startswith("<svg")
+
+
+def test_not_converged_is_code_1_and_written(poisson: Path, tmp_path: Path) -> None:
+    code, text = run("solve", str(poisson), "--tol", "1e-13", "--max-nodes", "40")
+    assert code == 1
+    assert "converged: no" in text
+    assert (tmp_path / "problem.pibls").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["slove"], "no such command: slove. Did you mean solve?"),
+        (["new", "poison"], "Did you mean poisson?"),
+        (["case", "TC-50"], "Did you mean TC-5?"),
+        (["solve", "nowhere.toml"], "nowhere.toml: expected a file that can be read"),
+        (["show", "nowhere.pibls"], "nowhere.pibls"),
+    ],
+)
+def test_bad_input_is_code_2(words: list[str], message: str) -> None:
+    code, text = run(*words)
+    assert code == 2
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_a_mistake_in_the_file_is_pointed_at(poisson: Path) -> None:
+    poisson.write_text(poisson.read_text().replace("laplacian(u)", "laplacan(u)"))
+    code, text = run("solve", str(poisson))
+    assert code == 2
+    assert "problem.toml" in text
+    assert "laplacian" in text
+    assert "^" in text
+
+
+def test_show_and_values(poisson: Path, tmp_path: Path) -> None:
+    run("solve", str(poisson), "--quiet")
+    saved = str(tmp_path / "problem.pibls")
+    code, text = run("show", saved, "--json", "--at", "x=0.5,y=0.3")
+    assert code == 0
+    value = json.loads(text)["values"][0]["values"]["u"]
+    assert value == pibls.load(saved)(0.5, 0.3)
+    code, text = run("show", saved, "--at", "x=0.5")
+    assert code == 2
+    assert "a value for each of x, y" in text
+
+
+def test_sweep_keeps_what_is_finished(poisson: Path, tmp_path: Path) -> None:
+    words = ["sweep", str(poisson), "--param", "strength=1:2:2", "--out", str(tmp_path / "all"), "--json",
+             "--at", "x=0.5,y=0.5"]  # fmt: skip
+    code, text = run(*words)
+    assert code == 0
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert [r["parameters"]["strength"] for r in rows] == [1.0, 2.0]
+    again = [json.loads(line) for line in run(*words)[1].splitlines()]
+    assert [r["seconds"] for r in again] == [r["seconds"] for r in rows]  # loaded, not solved again
+
+
+def test_cases() -> None:
+    assert len(run("cases")[1].splitlines()) == 11
+    code, text = run("case", "TC-2", "--json")
+    assert code == 0
+    assert json.loads(text)["true_error"] < 1e-10
+
+
+def test_help_shows_examples() -> None:
+    assert "pibls new poisson > problem.toml" in run("--help")[1]
+    assert "--tol 1e-8" in run("solve", "--help")[1]
+
+
+PRESSED = """
+import os, signal
+from pibls import tune
+told = tune.Search._report
+
+def press_ctrl_c(self, now, error):
+    told(self, now, error)
+    if len(self.history) == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+
+tune.Search._report = press_ctrl_c
+from pibls.cli import main
+main()
+"""
+
+
+def test_ctrl_c_keeps_the_best_so_far(poisson: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PRESSED, "solve", str(poisson), "--tol", "1e-13"],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert "interrupted: the best solution so far was kept" in done.stderr
+    assert "written" in done.stdout
+    loaded = pibls.load(tmp_path / "problem.pibls")
+    assert loaded.status is pibls.Status.INTERRUPTED

@@ -1,0 +1,75 @@
+"""Each file of the gallery: the true error keeps the tolerance and the estimate, in Python and in TOML."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pibls
+from pibls.io import read_problem
+
+GALLERY = Path(__file__).resolve().parents[1] / "docs" / "gallery"
+
+
+def _common() -> Any:
+    """docs/gallery/common.py, which is no package."""
+    spec = importlib.util.spec_from_file_location("gallery_common", GALLERY / "common.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+common = _common()
+NAMES = common.names()
+
+
+@cache
+def solved(name: str) -> pibls.Solution:
+    solution: pibls.Solution = common.example(name).solve()
+    return solution
+
+
+def test_there_are_twenty() -> None:
+    assert len(NAMES) >= 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_error(name: str) -> None:
+    example, solution = common.example(name), solved(name)
+    assert solution.converged, solution.message
+    verdict = common.judge(example, solution)
+    assert verdict.error <= 3 * example.tol * verdict.size
+    assert verdict.error <= solution.error.max
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if (GALLERY / f"{n}.toml").exists()])
+def test_problem_file(name: str) -> None:
+    """The same numbers, up to the order in which the terms of an equation are added up."""
+    example, mine = common.example(name), solved(name)
+    file = read_problem(example.toml)
+    assert file.tol == example.tol
+    other = pibls.solve(file.problem, **file.settings)
+    assert other.converged == mine.converged
+    assert other.nodes == mine.nodes
+    points = common.fresh_points(example.problem, 200)
+    for u in example.problem.unknowns:
+        a, b = mine[u](*points), other[str(u.func)](*points)
+        np.testing.assert_allclose(b, a, rtol=0, atol=0.1 * example.tol * np.max(np.abs(a)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_starts_with_the_equation(name: str) -> None:
+    example = common.example(name)
+    first = example.text.splitlines()[0]
+    assert ":" in first
+    assert any(sign in first for sign in "=≥")
+    assert len(example.title) < 50
