@@ -42,7 +42,7 @@ from pibls.text.names import check_name
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
             "conditions", "solve", "output", "names", "assumptions")  # fmt: skip
 OUTPUTS: dict[str, tuple[str, ...]] = {
-    "solution": (".pibls", ".npz"),
+    "solution": (".pibls",),
     "picture": (".png", ".pdf", ".svg", ".gif", ".mp4"),
     "table": (".csv",),
     "vtk": (".vtu", ".vtk"),
