@@ -177,3 +177,13 @@ def test_ctrl_c_keeps_the_best_so_far(poisson: Path, tmp_path: Path) -> None:
     assert "written" in done.stdout
     loaded = pibls.load(tmp_path / "problem.pibls")
     assert loaded.status is pibls.Status.INTERRUPTED
+
+
+def test_the_problem_file_of_the_readme(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    path = tmp_path / "own.toml"
+    path.write_text(readme.split("```toml\n")[1].split("```")[0])
+    code, text = run("solve", str(path), "--json")
+    assert code == 0
+    assert json.loads(text)["converged"]
+    assert float(pibls.load(tmp_path / "own.pibls")(0.5, 0.5)) == pytest.approx(1.0, abs=1e-10)
