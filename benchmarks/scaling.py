@@ -252,7 +252,8 @@ begin to stream it at {streaming.HELD_ENTRIES / 2**27:g} GiB.
 
 Fitted from N = 1,000 on: **time ~ {power("N", "time of width")}** with one thread,
 {power("N", "time of width, two threads")} with two (from 2,000 on);
-**memory ~ {power("N", "memory of width")}**. With points in proportion to the width, QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
+**memory ~ {power("N", "memory of width")}**. With points in proportion to the width,
+QR costs 2·2.5·N³ operations and the matrix 2.5 N² numbers.
 
 ## Points
 

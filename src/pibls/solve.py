@@ -99,7 +99,7 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     ):
         raise ProblemError(
             "basis",
-            expected="Broad(…), Waves(…), Features(…), Decomposed(…) or an object with size and draw(box, rng)",
+            expected="Broad(…), Waves(…), Decomposed(…) or an object with size and draw(box, rng)",
             got=repr(basis),
             remedy="Write basis=Broad(10, 10, 4, 10, scale=3.9).",
         )
