@@ -120,6 +120,8 @@ SENTENCES = (
 )
 
 CORPUS = ATTACKS + SENTENCES
+SHORT = tuple(text for text in CORPUS if len(text) < 200)
+"""Those that are refused or read in a moment: a long run needs many inputs."""
 
 FILES = (
     """title = "Poisson"

@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.cache import clear_cache
 
-from benchmarks.fuzz_inputs import CORPUS, FILES, expression, mutated, noise
+from benchmarks.fuzz_inputs import CORPUS, FILES, SHORT, expression, mutated, noise
 from pibls.errors import ProblemError
 from pibls.io import parse_problem
 from pibls.text import Names, Scribe, parse_equations, parse_relation
@@ -112,6 +113,12 @@ def run(count: int, seed: int, write_every: int = 10, file_every: int = 100) -> 
     """A run of the own generator."""
     rng = random.Random(seed)
     tally = Tally()
+    with suppress(KeyboardInterrupt):  # then what there is so far is reported
+        _fill(tally, count, rng, write_every, file_every)
+    return tally
+
+
+def _fill(tally: Tally, count: int, rng: random.Random, write_every: int, file_every: int) -> None:
     for i in range(count):
         if i % file_every == 0:
             tally.add(mutated(rng.choice(FILES), rng), read_file)
@@ -120,14 +127,13 @@ def run(count: int, seed: int, write_every: int = 10, file_every: int = 100) -> 
         if kind < 0.45:
             text = expression(rng, min(rng.randint(0, 5), rng.randint(0, 6)))
         elif kind < 0.8:
-            text = mutated(rng.choice(CORPUS), rng)
+            text = mutated(rng.choice(CORPUS if i % 50 == 7 else SHORT), rng)
         elif kind < 0.9:
             text = mutated(expression(rng, rng.randint(0, 4)), rng)
         else:
             text = noise(rng)
         writes = i % write_every == 1
         tally.add(text, lambda t, w=writes: read_text(t, write=w))  # type: ignore[misc]
-    return tally
 
 
 def run_atheris(count: int, arguments: list[str]) -> Tally:

@@ -1,0 +1,27 @@
+"""A wave that steepens: uₜ + u uₓ = ν uₓₓ, the viscous Burgers equation.
+
+Steepening and viscosity balance in a front that travels at speed 1/2 with the width 4ν.
+"""
+
+import sympy as sp
+
+import pibls
+
+x, t = sp.symbols("x t")
+u = sp.Function("u")(x, t)
+nu = sp.Rational("0.2")
+front = (1 - sp.tanh((x - t / 2) / (4 * nu))) / 2
+
+exact = {u: front}
+problem = pibls.Problem(
+    domain=pibls.Interval(x, -1, 1).during(t, 0, 1),
+    equations=[sp.Eq(u.diff(t) + u * u.diff(x), nu * u.diff(x, 2))],
+    conditions=[pibls.Dirichlet(u, front), pibls.Initial(u, (1 - sp.tanh(x / (4 * nu))) / 2)],
+)
+tol = 1e-5
+picture = {"kind": "surface"}
+
+if __name__ == "__main__":
+    from common import show
+
+    show(__file__)

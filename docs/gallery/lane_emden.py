@@ -1,0 +1,24 @@
+"""The inside of a star: x u'' + 2 u' + x u⁵ = 0, the Lane-Emden equation of index 5.
+
+The equation 2u'/x is singular in the star's centre; multiplied by x it is not. u = (1 + x²/3)^{-1/2}.
+"""
+
+import sympy as sp
+
+import pibls
+
+x = sp.Symbol("x")
+u = sp.Function("u")(x)
+
+exact = {u: 1 / sp.sqrt(1 + x**2 / 3)}
+problem = pibls.Problem(
+    domain=pibls.Interval(x, 0, 4),
+    equations=[sp.Eq(x * u.diff(x, 2) + 2 * u.diff(x) + x * u**5, 0)],
+    conditions=[pibls.Initial(u, 1), pibls.Initial(u.diff(x), 0)],
+)
+tol = 1e-7
+
+if __name__ == "__main__":
+    from common import show
+
+    show(__file__)

@@ -1,0 +1,93 @@
+"""figures/NAME.png and index.md: the gallery's pictures and its page, made again from the files.
+
+python docs/gallery/make.py            all of it
+python docs/gallery/make.py --page     the page only, from the pictures and figures that are there
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import common
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+FIGURES = common.HERE / "figures"
+MEASURED = FIGURES / "measured.json"
+INTRODUCTION = """# Gallery
+
+Problems from many fields, each one file that is example, test and figure at once: `python
+docs/gallery/NAME.py` solves it, compares with the exact solution and shows the picture, and
+`tests/test_gallery.py` asserts that the true error keeps the tolerance and the estimate. Each is solved by
+`pibls.solve(problem, tol=tol)` with nothing else given, and stands beside the same problem as a problem file
+for `pibls solve NAME.toml`, which gives the same numbers. The problems and their tolerances were chosen so
+that each takes less than two seconds; [what it is not good for](../limits.md) says what does not.
+
+| problem | tol | true error | estimated | nodes |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def measure(name: str) -> dict[str, float]:
+    """Solve one, draw it into its file, and say how well it went (errors relative to max|u|)."""
+    example = common.example(name)
+    solution = example.solve()
+    verdict = common.judge(example, solution)
+    figure = common.draw(example, solution)
+    figure.savefig(FIGURES / f"{name}.png", dpi=80, bbox_inches="tight")
+    plt.close(figure)
+    return {
+        "tol": example.tol,
+        "error": verdict.error / verdict.size,
+        "estimate": solution.error.max / verdict.size,
+        "nodes": solution.nodes,
+    }
+
+
+def page(measured: dict[str, dict[str, float]]) -> str:
+    """The page of the gallery: a table, then each problem with its code and picture."""
+    examples = [common.example(name) for name in common.names()]
+    rows, parts = [], []
+    for one in examples:
+        m = measured[one.name]
+        anchor = one.name.replace("_", "-")
+        errors = f"{m['error']:.0e} | {m['estimate']:.0e}"
+        rows.append(f"| [{one.title}](#{anchor}) | {m['tol']:.0e} | {errors} | {m['nodes']} |")
+        links = f"[{one.name}.py]({one.name}.py)"
+        if one.toml.exists():
+            links += f", [{one.name}.toml]({one.name}.toml)"
+        parts.append(
+            f"## {one.title} {{ #{anchor} }}\n\n{_formula(one.text)}\n\n"
+            f"![{one.title}](figures/{one.name}.png)\n\n{links}\n"
+        )
+    note = "\nErrors are maxima over 2000 fresh points, relative to max|u|; seed 0.\n\n"
+    return INTRODUCTION + "\n".join(rows) + "\n" + note + "\n".join(parts)
+
+
+def _formula(text: str) -> str:
+    """A docstring as Markdown: the formula of the first line in a block of its own."""
+    first, _, rest = text.partition("\n\n")
+    _, _, equation = first.partition(": ")
+    return f"```text\n{equation.strip().rstrip('.')}\n```\n\n{_escaped(rest.strip())}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("_", "\\_").replace("|", "\\|").replace("*", "\\*")
+
+
+def main(*arguments: str) -> None:
+    FIGURES.mkdir(exist_ok=True)
+    if "--page" in arguments:
+        measured = json.loads(MEASURED.read_text())
+    else:
+        measured = {name: measure(name) for name in common.names()}
+        MEASURED.write_text(json.dumps(measured, indent=1) + "\n")
+    (common.HERE / "index.md").write_text(page(measured), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,32 @@
+"""A twist that travels: uₜₜ = uₓₓ - sin u, the sine-Gordon equation.
+
+A kink u = 4 arctan exp(γ(x - vt)), γ = (1 - v²)^{-1/2}, as in a chain of coupled pendulums.
+"""
+
+import sympy as sp
+
+import pibls
+
+x, t = sp.symbols("x t")
+u = sp.Function("u")(x, t)
+v = sp.Rational("0.6")
+gamma = sp.Rational(5, 4)
+kink = 4 * sp.atan(sp.exp(gamma * (x - v * t)))
+
+exact = {u: kink}
+problem = pibls.Problem(
+    domain=pibls.Interval(x, -2, 2).during(t, 0, 1),
+    equations=[sp.Eq(u.diff(t, 2), u.diff(x, 2) - sp.sin(u))],
+    conditions=[
+        pibls.Dirichlet(u, kink),
+        pibls.Initial(u, 4 * sp.atan(sp.exp(gamma * x))),
+        pibls.Initial(u.diff(t), -2 * gamma * v * sp.sech(gamma * x)),
+    ],
+)
+tol = 1e-5
+picture = {"kind": "snapshots"}
+
+if __name__ == "__main__":
+    from common import show
+
+    show(__file__)
