@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-full bench-self docs clean
+.PHONY: demo test lint bench bench-full bench-self figures gallery docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
@@ -47,13 +47,26 @@ bench-self: $(READY)
 	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/against_ngsolve.py
 
-# The figures and tables of docs/, made again from scratch.
-docs: $(READY)
+# The figures and tables of docs/, measured again from scratch.
+figures: $(READY)
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/sensitivity.py
 	$(BIN)/python benchmarks/convergence.py
 	$(BIN)/python benchmarks/scale_figure.py
 	$(BIN)/python benchmarks/ablation.py --write docs/ablation.md
+
+# The gallery's pictures and its page.
+gallery: $(READY)
+	$(BIN)/python docs/gallery/make.py
+
+# The documentation as a static site in site/; a warning is an error.
+SITE := $(VENV)/.docs
+$(SITE): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $(SITE)
+
+docs: $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -61,4 +74,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

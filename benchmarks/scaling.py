@@ -68,7 +68,7 @@ def sizes() -> list[Size]:
     pairs = [Size("width", n, 5 * n // 2, threads=2) for n in WIDTHS if n >= TWO_THREADS_FROM]
     held = [Size("points", NODES, n, "held") for n in POINTS if n <= _HELD_UP_TO]
     streamed = [Size("points", NODES, n, "streamed" if n <= _HELD_UP_TO else "automatic") for n in POINTS]
-    nonlinear = [Size("nonlinear", 250, 1_000_000)]
+    nonlinear = [Size("nonlinear", 250, 100_000)]
     alone = sorted([*wide, *held, *streamed, *nonlinear], key=lambda s: s.nodes**2 * s.points)
     return [*alone, *pairs]
 

@@ -1,23 +1,61 @@
-"""Every Python block of the README runs."""
+"""Every Python block of the README and of the documentation runs; every TOML block is a problem."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-README = Path(__file__).resolve().parents[1] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+from pibls.io.problem_file import parse_problem
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+PAGES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if "```python\n" in p.read_text(encoding="utf-8")]
+FILES = [
+    (page.relative_to(ROOT).as_posix(), text)
+    for page in [README, *sorted((ROOT / "docs").rglob("*.md"))]
+    for text in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+]
+
+
+def run(text: str, page: Path, space: dict[str, Any]) -> None:
+    exec(compile(text, str(page), "exec"), space)  # our own file, not a user's
 
 
 def test_there_are_blocks() -> None:
     assert len(BLOCKS) >= 3
+    assert len(PAGES) >= 8
+    assert len(FILES) >= 2
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_block_runs(block: str) -> None:
-    space: dict[str, object] = {}
-    exec(compile(block, str(README), "exec"), space)  # our own file, not a user's
-    solution = space["solution"]
-    assert solution.converged  # type: ignore[attr-defined]
+    space: dict[str, Any] = {}
+    run(block, README, space)
+    assert space["solution"].converged
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page, one after the other: later ones may use names of earlier ones."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "__main__"}
+    for found in re.finditer(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        # Blank lines before it, so that a traceback shows the line of the page.
+        run("\n" * (text[: found.start(1)].count("\n")) + found[1], page, space)
+        if "solution" in space:
+            assert space["solution"].converged
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("page", "text"), FILES, ids=range(len(FILES)))
+def test_problem_file_is_read(page: str, text: str) -> None:
+    assert parse_problem(text, file=page).problem.unknowns

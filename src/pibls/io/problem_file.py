@@ -51,7 +51,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 """What [output] may ask for, and how such files are called."""
 
 MAX_CALLS = 20_000_000
-"""Python calls that SymPy may spend on the analysis of a problem: about ten seconds."""
+"""Python calls and returns that SymPy may spend on the analysis of a problem: about ten seconds."""
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ .-]*(?:/[A-Za-z0-9][A-Za-z0-9_ .-]*)*", re.ASCII)
 

@@ -1,0 +1,288 @@
+"""Texts that mean harm: each is refused with a clear word, at once, and nothing of it is run."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+import sympy as sp
+from benchmarks.fuzz_inputs import ATTACKS, FILES
+from benchmarks.fuzz_text import read_file, read_text, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pibls.errors import ProblemError
+from pibls.io import parse_problem
+from pibls.text import Names, TextError, parse_equations, parse_expression, parse_relation
+
+NAMES = Names.of("x y t", unknowns="u v", time="t", k=sp.Rational(5, 2))
+CAP = 5.0
+"""Seconds of the processor after which an input counts as a hang: far above the second it may take."""
+
+
+@contextmanager
+def capped() -> Iterator[None]:
+    """Interrupt what does not end by itself; by processor time, so that a busy machine does not matter."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"more than {CAP} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, CAP)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+class Watch:
+    """Notes when Python compiles, runs, opens or imports anything."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.seen: list[str] = []
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.on and event in ("exec", "compile", "open", "import", "os.system", "subprocess.Popen"):
+            self.seen.append(f"{event} {arguments!r:.80}")
+
+    @contextmanager
+    def watching(self) -> Iterator[list[str]]:
+        self.seen.clear()
+        self.on = True
+        try:
+            yield self.seen
+        finally:
+            self.on = False
+
+
+WATCH = Watch()
+
+REFUSED: list[tuple[str, str]] = [
+    ("x.__class__", "A dot stands in numbers only"),
+    ("u.__init__.__globals__", "A dot stands in numbers only"),
+    ("().__class__.__bases__[0].__subclasses__()", "A dot stands in numbers only"),
+    ("__import__('os').system('true')", "A name begins with a letter"),
+    ("__builtins__", "A name begins with a letter"),
+    ("import os", r"Write import\*os"),
+    ("from os import system", r"Write from\*os"),
+    ("getattr(x, y)", "a function of the language, got 'getattr'"),
+    ("eval(x)", "a function of the language, got 'eval'"),
+    ("exec(x)", "a function of the language, got 'exec'"),
+    ("open(x)", "a function of the language, got 'open'"),
+    ("Symbol(x)", "a function of the language, got 'Symbol'"),
+    ("sympify(x)", "a function of the language, got 'sympify'"),
+    ("Function(u)", "a function of the language, got 'Function'"),
+    ("Integral(x, x)", "a function of the language, got 'Integral'"),
+    ("lambda x: x", "COLON"),
+    ("(x := 3)", "COLON"),
+    ("[y for y in x]", r"Write y\*for"),
+    ("x if y else t", r"Write x\*if"),
+    ("f'{x}'", "APOSTROPHE"),
+    ('"x"', "Text inside of text"),
+    ("`id`", "Text inside of text"),
+    ("x; y", "one equation at a time"),
+    ("$(id)", "DOLLAR SIGN"),
+    ("@x", r"Write dot\(a, b\)"),
+    ("x # y", "Comments stand in the file"),
+    ("x\\y", "without a backslash"),
+    ("{x}", "round parentheses"),
+    ("x\x00y", r"U\+0000"),
+    ("x\x1b[31m", r"U\+001B"),
+    ("1_000", "A name begins with a letter"),
+    ("0x1F", r"Write \* between"),
+    ("x++", "The text ends too early"),
+    ("u = = v", "Write both sides"),
+    ("u = v = x", "an equation, left = right"),
+    ("x?y", "QUESTION MARK"),
+    # look-alikes and signs of another keyboard
+    ("х + 1", "CYRILLIC SMALL LETTER HA"),
+    ("ѕіn(x)", "CYRILLIC SMALL LETTER DZE"),
+    ("ｘ", "FULLWIDTH LATIN SMALL LETTER X"),
+    ("𝑥", "MATHEMATICAL ITALIC SMALL X"),
+    ("u²", r"Write \^2"),
+    ("x − y", "minus sign of the keyboard"),
+    ("x × y", r"Write \*"),
+    ("π", "Write pi"),
+    ("∂u", "Write a derivative as u_x"),
+    ("∇u", r"Write grad\(u\)"),
+    ("١٢", "ARABIC-INDIC DIGIT ONE"),
+    ("x\u202ey", "RIGHT-TO-LEFT OVERRIDE"),
+    ("x\u200by", "ZERO WIDTH SPACE"),
+    ("\ufeffx", "ZERO WIDTH NO-BREAK SPACE"),
+    ("x\u00a0+ y", "NO-BREAK SPACE"),
+    ("😀", "GRINNING FACE"),
+    # numbers that would fill the memory
+    ("9^9^9^9", "range of floating point"),
+    ("2^10^9", "range of floating point"),
+    ("(1/3)^100000", "at most 4096 bits"),
+    ("(1 + 1e-9)^(10^9)", "at most 4096 bits"),
+    ("x^(10^9)", "exponents of at most 1000"),
+    ("(x^1000)^1000", "exponents of at most 1000"),
+    ("(3*x)^900000", "exponents of at most 1000"),
+    ("x^900*x^900", "exponents of at most 1000"),
+    ("2^(10^9*x)", "exponents of at most 1000"),
+    ("hold(2^(10^9))", "range of floating point"),
+    ("hold((1 + 1e-9)^(10^9))", "at most 4096 bits"),
+    ("exp(10^10)", "range of floating point"),
+    ("exp(exp(exp(10)))", "range of floating point"),
+    ("exp(exp(exp(20*u)))", "exponentials inside of exponentials"),
+    ("sin(exp(exp(20*u)))", "exponentials inside of exponentials"),
+    ("exp(10^9*log(3))", "range of floating point"),
+    ("exp(10^9*log(1 + 1e-9))", "at most 4096 bits"),
+    ("exp(10^9*log(3) - 1098612288)", "range of floating point"),
+    ("exp(1000000*log(x))", "exponents of at most 1000"),
+    ("gamma(10^9)", "constants of at most 100 in gamma"),
+    ("factorial(10^6)", "constants of at most 100"),
+    ("binomial(10^6, 10^5)", "constants of at most 100"),
+    ("legendre(10^5, x)", "constants of at most 100"),
+    ("besselj(10^9, x)", "constants of at most 100"),
+    ("1e999999999", "a number between 1e-400 and 1e400"),
+    ("1e-999999999", "a number between 1e-400 and 1e400"),
+    ("1e400", "range of floating point"),
+    ("1" * 500, "at most 400 digits"),
+    ("float(1, 100000)", "a number of bits"),
+    ("+".join(f"x/{10**60 + i}" for i in range(200)), "a longer sum of fractions"),
+    ("*".join(f"{10**60 + i}" for i in range(80)), "range of floating point|at most 4096 bits"),
+    ("sqrt(" + "7" * 100 + ")", "roots of numbers of at most 256 bits"),
+    # depth, length, and work
+    ("(" * 300 + "x" + ")" * 300, "at most 100 levels"),
+    ("[" * 300, "at most 100 levels"),
+    ("-" * 500 + "x", "at most 100 levels"),
+    ("x^" * 300 + "x", "at most 100 levels"),
+    ("sin(" * 300 + "x" + ")" * 300, "at most 100 levels"),
+    ("not " * 300 + "x = 0", "at most 100 levels"),
+    ("sin(" * 90 + "x" + ")" * 90, "60 levels"),
+    ("x" + "+x" * 4000, "at most 5000 names, numbers and signs"),
+    (" " * 30000, "at most 20000 characters"),
+    ("u" * 1000, "a name of at most 64"),
+    ("u_" + "x" * 40, "order 16 or lower"),
+    ("diff(u, x, 1000000000)", "a whole number from 1 to 16"),
+    ("abs(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")", "that SymPy can build quickly"),
+    ("floor(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")", "that SymPy can build quickly"),
+    ("mod((x + y)^99 + x, (x - y)^99)", "that SymPy can build quickly"),
+    ("diff(exp(sin(x*u)*cos(x)), x, 16)", "that SymPy can build quickly|at most 10000 terms"),
+    ("max(" + ", ".join(f"x^{i}" for i in range(30)) + ")", r"1 to 8 argument\(s\) in max"),
+    ("[" + ", ".join(["x"] * 50) + "]", "at most 10 components"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED, ids=[ascii(t)[:40] for t, _ in REFUSED])
+def test_an_attack_is_refused_with_a_clear_word(text: str, message: str) -> None:
+    for _ in range(2):  # the first time, SymPy may import parts of itself
+        with capped(), WATCH.watching() as seen, pytest.raises(TextError, match=message):
+            parse_equations(text, NAMES)
+    assert seen == []
+
+
+@pytest.mark.parametrize("text", ATTACKS, ids=[ascii(t)[:40] for t in ATTACKS])
+def test_nothing_is_run_whatever_is_read(text: str) -> None:
+    """The corpus of the fuzz run, as an expression, an equation, a relation, and inside of a file."""
+    for _ in range(2):
+        with capped(), WATCH.watching() as seen:
+            for parse in (parse_expression, parse_equations, parse_relation):
+                with suppress(ProblemError):
+                    parse(text, NAMES)
+    assert seen == []
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    with capped():
+        read_file(FILES[0].replace("laplacian(u) = -k", quoted))
+
+
+def test_strings_never_reach_sympy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SymPy's own reader of text evaluates Python: it must not be called with any."""
+    import sympy.parsing.sympy_parser as parser
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("text was handed to SymPy")
+
+    monkeypatch.setattr(parser, "parse_expr", refuse)
+    monkeypatch.setattr(parser, "eval_expr", refuse)
+    for text in ("x", "u_xx = sin(x)", "if(x < 1, float(0.1), besselj(0, x))", "hold(x + x)", "max(x, 1)"):
+        parse_equations(text, NAMES)
+    parse_problem(FILES[0])
+
+
+def test_definitions_that_double_are_refused() -> None:
+    lines = ["equations = ['u_xx = d29']", "domain.x = [0, 1]", "[definitions]", "d0 = 'x + 1/x'"]
+    lines += [f"d{i + 1} = 'd{i}*sin(d{i})'" for i in range(29)]
+    text = "\n".join([*lines, "[[conditions]]", "dirichlet = 'u'", "value = 0"])
+    with capped(), pytest.raises(TextError, match="at most 10000 terms and 60 levels"):
+        parse_problem(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a" + ".a" * 50_000 + " = 1", "dotted keys"),
+        ("a = " + "[" * 10_000, "levels of lists"),
+        ("a = " + "{a = " * 10_000, "levels of lists"),
+        ("[" + ".".join(["a"] * 1000) + "]", "dotted keys"),
+        ("a = " + "9" * 10_000, "numbers of a usual length"),
+        ("x" * 2_000_000, "at most 1000000 characters"),
+        ("a = 1\na = 2", "each key once"),
+        ("equations = [", "a TOML file"),
+        ("\x00", "a TOML file"),
+        ('a = "' + "\\u0000" * 10 + '"', "a key that has a meaning here"),
+    ],
+    ids=lambda s: s[:20],
+)
+def test_a_hostile_file_is_refused(text: str, message: str) -> None:
+    with capped(), pytest.raises(ProblemError, match=message):
+        parse_problem(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd.png",
+        "../x.png",
+        "a/../../x.png",
+        "C:\\x.png",
+        ".bashrc.png",
+        "x.png\x00",
+        "~/x.png",
+        "x.py",
+        "",
+    ],
+)
+def test_a_file_cannot_write_wherever_it_likes(name: str) -> None:
+    escaped = name.replace("\\", "\\\\").replace("\x00", "\\u0000")
+    with pytest.raises(TextError, match=r"output\.picture"):
+        parse_problem(FILES[0].replace("poisson.png", escaped))
+
+
+PIECES = (
+    "(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "=", "<", " and ", "not ", "x", "u", "u_x", "v_xy", "sin(",
+    "diff(", "if(", "hold(", "float(", "log(", "1", "0.5", "1e3", "e", "pi", "_", ".", "'", "²",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25))
+@settings(max_examples=1000, deadline=None, derandomize=True)
+def test_any_row_of_words_is_read_or_refused(pieces: list[str]) -> None:
+    read_text("".join(pieces), write=True)
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=1000, deadline=None, derandomize=True)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    read_text(text)
+    read_file(text)
+
+
+def test_a_short_run_of_the_long_fuzz() -> None:
+    tally = run(400, seed=1, file_every=20)
+    assert (tally.crashes, tally.unequal) == ([], [])
+    assert tally.inputs == 400
+    assert "0 crashes" in tally.report()
