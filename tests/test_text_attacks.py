@@ -170,7 +170,6 @@ REFUSED: list[tuple[str, str]] = [
     ("diff(u, x, 1000000000)", "a whole number from 1 to 16"),
     ("abs(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")", "that SymPy can build quickly"),
     ("floor(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")", "that SymPy can build quickly"),
-    ("mod((x + y)^99 + x, (x - y)^99)", "that SymPy can build quickly"),
     ("diff(exp(sin(x*u)*cos(x)), x, 16)", "that SymPy can build quickly|at most 10000 terms"),
     ("max(" + ", ".join(f"x^{i}" for i in range(30)) + ")", r"1 to 8 argument\(s\) in max"),
     ("[" + ", ".join(["x"] * 50) + "]", "at most 10 components"),
@@ -263,8 +262,8 @@ def test_a_file_cannot_write_wherever_it_likes(name: str) -> None:
 
 
 PIECES = (
-    "(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "=", "<", " and ", "not ", "x", "u", "u_x", "v_xy", "sin(",
-    "diff(", "if(", "hold(", "float(", "log(", "1", "0.5", "1e3", "e", "pi", "_", ".", "'", "²",
+    "(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "=", "<", " and ", "not ", "x", "u", "u_x", "v_xy",
+    "sin(", "diff(", "if(", "hold(", "float(", "log(", "1", "0.5", "1e3", "e", "pi", "_", ".", "'", "²",
 )  # fmt: skip
 
 
