@@ -263,6 +263,8 @@ def apply(builder: Builder, word: str, arguments: list[Any], *, hold: bool = Fal
         case "log2" | "log10":
             arguments = [first, sp.Integer(word.removeprefix("log"))]
         case "mod":
+            if builder.value(arguments[1]) is None:  # SymPy would look for common divisors of polynomials
+                raise TooMuchError("a constant in mod(f, constant)", str(arguments[1])[:40], "Rewrite it.")
             return builder.apply(sp.Mod, arguments, hold=hold)
         case "atan2":
             return builder.apply(sp.atan2, arguments, hold=hold)
