@@ -163,6 +163,13 @@ def _condition(texts: Texts, space: Space, path: Path, table: Mapping[str, Any])
     return [(Dirichlet if kind == "dirichlet" else Neumann)(subject, value, on)]
 
 
+def _level(number: Any) -> Any:
+    """Python's own numbers where they say the same, as most people write a point."""
+    if isinstance(number, sp.Integer):
+        return int(number)
+    return float(number) if isinstance(number, sp.Float) and float(number) == number else number
+
+
 def _place(texts: Texts, space: Space, path: Path, value: Any) -> Any:
     """Where: nothing, a relation, a point { x = 0, y = 0 }, or the name of a shape."""
     doc, coordinates = texts.doc, texts.names.coordinates
@@ -170,7 +177,7 @@ def _place(texts: Texts, space: Space, path: Path, value: Any) -> Any:
         return None
     if isinstance(value, dict):
         doc.table(path, value, coordinates)
-        return {coordinates[k]: texts.constant((*path, k), v) for k, v in value.items()}
+        return {coordinates[k]: _level(texts.constant((*path, k), v)) for k, v in value.items()}
     text = doc.string(path, value)
     if text.strip() in space.shapes:
         return space.shapes[text.strip()]

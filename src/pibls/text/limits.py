@@ -50,5 +50,5 @@ MAX_HEIGHT = 60
 MAX_COMPONENTS = 10
 """Components of a vector, and coordinates of a domain."""
 
-MAX_CALLS = 2_000_000
+MAX_CALLS = 1_200_000
 """Python calls and returns that SymPy may spend on one text: less than a second."""

@@ -122,7 +122,7 @@ class Names:
         if base in self.unknowns and suffix:
             known = ", ".join(self.coordinates)
             return f"{base}_{suffix[:8]} is no derivative of {base}: the coordinates are {known}. "
-        return nearest(name, {*self.all(), *functions})
+        return nearest(name, {*self.all(), *(functions if len(name) > 2 else ())})
 
     def _check_not_derivative(self, name: str) -> None:
         try:
