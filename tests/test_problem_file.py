@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_problem(tmp_path / "latin.toml")
     with pytest.raises(ProblemError, match="a file that can be read"):
         read_problem(tmp_path)
-    (tmp_path / "fine.toml").write_text(FILE)
+    (tmp_path / "fine.toml").write_text(FILE, encoding="utf-8-sig")  # as some editors save it
     assert read_problem(str(tmp_path / "fine.toml")).problem == parse_problem(FILE).problem
 
 

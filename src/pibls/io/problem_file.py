@@ -95,7 +95,7 @@ def read_problem(
     """The problem of a TOML file; the arguments are those of `parse_problem`."""
     file = FilePath(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as problem:
         reason = problem.strerror or "it cannot be read"
         raise ProblemError(
@@ -220,7 +220,7 @@ def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
             return Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
     except ProblemError as error:
         raise doc.within(error, _origin(error, equations, conditions)) from None
-    except (ExhaustedError, RecursionError):
+    except (ExhaustedError, RecursionError, MemoryError):
         raise ProblemError(
             doc.file,
             expected="equations that can be analysed in a moment",

@@ -15,13 +15,15 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_HEIGHT, MAX_SIZE
+from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_HEIGHT, MAX_SIZE, MAX_TERMS
 from pibls.text.words import BOUNDED, EXPLOSIVE, TAME, VALUES
 
 _UNIT = 1.3
 """The bound of a coordinate or an unknown."""
 _POLE = 1e3
 """The bound of 1/f: how near to a pole the points come."""
+_MANY = 10**9
+"""Where counting terms stops."""
 _NEGATIVE = "Look for the root or logarithm of a negative number; the real cube root is sign(x)*abs(x)^(1/3)."
 
 
@@ -36,7 +38,10 @@ class Extent:
     size: int
     height: int
     bound: float
-    value: float | None
+    value: float | None = None
+    terms: int = 1
+    """How many terms it has when it is multiplied out."""
+    has_unknown: bool = False
 
 
 class Ruler:
@@ -61,7 +66,7 @@ class Ruler:
         _check_atom(e)
         if isinstance(e, (sp.Derivative, AppliedUndef)):
             parts = [self.measure(e.args[0])]
-            return Extent(1 + parts[0].size, 1 + parts[0].height, _UNIT, None)
+            return Extent(1 + parts[0].size, 1 + parts[0].height, _UNIT, has_unknown=True)
         parts = [self.measure(a) for a in e.args]
         size = 1 + sum(p.size for p in parts)
         height = 1 + max((p.height for p in parts), default=0)
@@ -74,12 +79,30 @@ class Ruler:
         if e.is_Pow and parts[0].value is None and abs(parts[1].value or 0.0) > MAX_EXPONENT:
             raise TooMuchError(f"exponents of at most {MAX_EXPONENT}", f"{parts[1].value:g}", "Rescale it.")
         if not isinstance(e, sp.Expr):
-            return Extent(size, height, 1.0, None)
+            return Extent(size, height, 1.0)
         if e.is_number:
             value = _value(e, [p.value for p in parts])
             _check_value(e, value)
             return Extent(size, height, abs(value), value)
-        return Extent(size, height, _bound(e, parts), None)
+        has_unknown, terms = any(p.has_unknown for p in parts), _terms(e, parts)
+        if has_unknown and terms > MAX_TERMS:
+            raise TooMuchError(
+                f"at most {MAX_TERMS} terms of the unknowns when it is multiplied out",
+                f"{terms}",
+                "Write lower powers of shorter sums.",
+            )
+        return Extent(size, height, _bound(e, parts), None, terms, has_unknown)
+
+
+def _terms(e: Any, parts: list[Extent]) -> int:
+    if e.is_Add:
+        return sum(p.terms for p in parts)
+    if e.is_Mul:
+        return min(math.prod(p.terms for p in parts), _MANY)
+    if e.is_Pow and parts[0].terms > 1 and parts[1].value is not None:
+        k = int(abs(parts[1].value))
+        return min(math.comb(parts[0].terms + k - 1, k), _MANY) if k else 1
+    return 1
 
 
 def _check_atom(e: Any) -> None:

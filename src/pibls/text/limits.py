@@ -47,6 +47,9 @@ MAX_SIZE = 10_000
 MAX_HEIGHT = 60
 """Levels of the SymPy expression, abbreviations written out."""
 
+MAX_TERMS = 5_000
+"""Terms of an expression of the unknowns when it is multiplied out, as the search for linear ones does."""
+
 MAX_COMPONENTS = 10
 """Components of a vector, and coordinates of a domain."""
 
