@@ -78,9 +78,22 @@ def test_check_says_what_it_understood(poisson: Path, tmp_path: Path) -> None:
     found = json.loads(text)
     assert code == 0
     assert found["linear"]
-    assert found["orders"] == {"u(x, y)": 2}
-    assert len(found["conditions"]) == 3
+    assert found["orders"] == {"u": 2}
+    assert found["equations"] == ["u_xx + u_yy = -5*sin(pi*x)*cos(y)"]
+    assert [(c["equation"], c["where"]) for c in found["conditions"]] == [
+        ("u = 0", "on the boundary where x = 0 or x = 1"),
+        ("dn(u) = 0", "on the boundary where y = 0"),
+        ("u = sin(pi*x)", "on the rest of the boundary"),
+    ]
     assert sketch.read_text().lstrip().startswith("<svg")
+
+
+def test_check_writes_brackets_as_they_are(poisson: Path) -> None:
+    title = "[bold]a[/bold] title"
+    poisson.write_text(poisson.read_text().replace("Poisson on a rectangle", title))
+    code, text = run("check", str(poisson))
+    assert code == 0
+    assert title in text
 
 
 def test_not_converged_is_code_1_and_written(poisson: Path, tmp_path: Path) -> None:

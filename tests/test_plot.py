@@ -119,8 +119,19 @@ def test_map() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("$x$", "$y$")
     bar = ax.get_figure().axes[1]
     assert bar.get_ylabel() == "$u$"
-    assert mesh_of(ax).get_cmap().name == "viridis"
-    assert mesh_of(ax).get_clim() == pytest.approx((values.min(), values.max()))
+    assert mesh_of(ax).get_cmap().name == "RdBu_r"
+    assert mesh_of(ax).get_clim() == pytest.approx((-np.abs(values).max(), np.abs(values).max()))
+
+
+def test_values_of_one_sign_go_from_the_smallest_to_the_largest() -> None:
+    solution = solved.plane()
+    u, x = solution.problem.unknowns[0], solution.problem.coordinates[0]
+    for one_sided in (u**2, u + 0.3):  # from -0.11 to 1.3: the negative part is a small one
+        ax = finished(solution.plot(one_sided))
+        _, values = drawn(ax)
+        assert mesh_of(ax).get_cmap().name == "viridis"
+        assert mesh_of(ax).get_clim() == pytest.approx((values.min(), values.max()))
+    assert mesh_of(finished(solution.plot(x - 1, cmap="viridis"))).get_cmap().name == "viridis"
 
 
 def test_hole_stays_empty() -> None:

@@ -31,7 +31,6 @@ problem = pibls.Problem(
     conditions=[pibls.Dirichlet(V, call(tau)), pibls.Initial(V, call(sp.Rational(1, 4)))],
 )
 tol = 1e-6
-picture = {"kind": "snapshots"}
 
 if __name__ == "__main__":
     from common import show

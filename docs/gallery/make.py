@@ -38,7 +38,7 @@ def measure(name: str) -> dict[str, float]:
     solution = example.solve()
     verdict = common.judge(example, solution)
     figure = common.draw(example, solution)
-    figure.savefig(FIGURES / f"{name}.png", dpi=80, bbox_inches="tight")
+    figure.savefig(FIGURES / f"{name}.png", dpi=144, bbox_inches="tight")
     plt.close(figure)
     return {
         "tol": example.tol,

@@ -104,20 +104,21 @@ def check(
     """
     from pibls.cli.told import check_table, understood
 
+    if picture is not None and picture.suffix != ".svg":
+        refuse(f"--picture: expected a name that ends in .svg, got {picture}. Sketches are SVG.")
     with explained():
         file = _read(problem, param)
         facts = understood(file.problem)
+        if picture is not None:
+            from pibls.problem.sketch import sketch
+            from pibls.problem.wording import condition_regions
+
+            drawn = sketch(file.problem.domain, condition_regions(file.problem))
+            picture.write_text(drawn, encoding="utf-8")
         if json:
             as_json({"title": file.title, **facts})
         else:
             out.print(check_table(facts, file.title))
-        if picture is not None:
-            if picture.suffix != ".svg":
-                refuse(f"--picture: expected a name that ends in .svg, got {picture}. Sketches are SVG.")
-            from pibls.problem.sketch import sketch
-
-            regions = [s.region for s in file.problem.statements[len(file.problem.equations) :]]
-            picture.write_text(sketch(file.problem.domain, regions), encoding="utf-8")
 
 
 @app.command()

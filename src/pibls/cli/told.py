@@ -6,8 +6,10 @@ from typing import Any
 
 import sympy as sp
 from rich.table import Table
+from rich.text import Text
 
 from pibls.problem import Problem
+from pibls.problem.wording import PlainPen, conditions_in_words
 from pibls.solution import Solution
 
 
@@ -28,6 +30,7 @@ def facts_of(solution: Solution) -> dict[str, Any]:
 
 def understood(problem: Problem) -> dict[str, Any]:
     """A problem for `pibls check --json`."""
+    pen = PlainPen()
     orders = {}
     for unknown in problem.unknowns:
         found = [
@@ -36,39 +39,37 @@ def understood(problem: Problem) -> dict[str, Any]:
             for derivative in sp.sympify(equation).atoms(sp.Derivative)
             if derivative.expr == unknown
         ]
-        orders[str(unknown)] = max(found, default=0)
+        orders[str(unknown.func)] = max(found, default=0)
     return {
         "unknowns": [str(u) for u in problem.unknowns],
         "coordinates": [str(c) for c in problem.coordinates],
         "domain": str(problem.domain),
         "linear": problem.is_linear,
         "orders": orders,
-        "equations": [_equation(e) for e in problem.equations],
+        "equations": [pen.equation(e) for e in problem.equations],
         "conditions": [
-            {"name": s.form.name, "where": _where(s)} for s in problem.statements[len(problem.equations) :]
+            {"name": c.label, "equation": what, "where": where}
+            for c, (what, where) in zip(problem.conditions, conditions_in_words(problem, pen), strict=True)
         ],
     }
 
 
-def _equation(equation: Any) -> str:
-    if isinstance(equation, sp.Eq):
-        return f"{equation.lhs} = {equation.rhs}"
-    return f"{equation} = 0"
-
-
-def _where(statement: Any) -> str:
-    return type(statement.region).__name__.lower()
-
-
 def check_table(facts: dict[str, Any], title: str) -> Table:
     """The same for a person."""
-    table = Table(title=title or None, show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("unknowns", ", ".join(facts["unknowns"]))
-    table.add_row("on", facts["domain"])
-    table.add_row("kind", "linear" if facts["linear"] else "nonlinear")
-    table.add_row("order", ", ".join(f"{u}: {n}" for u, n in facts["orders"].items()))
-    for i, equation in enumerate(facts["equations"]):
-        table.add_row("equations" if i == 0 else "", equation)
-    for i, condition in enumerate(facts["conditions"]):
-        table.add_row("conditions" if i == 0 else "", f"{condition['name']}  [{condition['where']}]")
+    table = Table(title=Text(title) if title else None, show_header=False, box=None, padding=(0, 2, 0, 0))
+    conditions = enumerate(facts["conditions"], 1)  # by these numbers the sketch calls them
+    rows = [
+        ("unknowns", ", ".join(facts["unknowns"])),
+        ("on", facts["domain"]),
+        ("kind", "linear" if facts["linear"] else "nonlinear"),
+        ("order", ", ".join(f"{u}: {n}" for u, n in facts["orders"].items())),
+        *_under("equations", facts["equations"]),
+        *_under("conditions", [f"{i}. {c['equation']}, {c['where']}" for i, c in conditions]),
+    ]
+    for word, text in rows:
+        table.add_row(word, Text(text))  # a formula may hold brackets, which are no markup
     return table
+
+
+def _under(word: str, texts: list[str]) -> list[tuple[str, str]]:
+    return [("" if i else word, text) for i, text in enumerate(texts)]

@@ -74,7 +74,14 @@ class Snapshots:
             quantity.scale.frame(ax, np.concatenate(curves))
             _dress(ax, sections[0], scene)
             ax.set_ylabel(quantity.label(scene.labels))
-            ax.legend(frameon=False, fontsize="small", handlelength=1.4)
+            _list(ax)
+
+
+def _list(ax: Any) -> None:
+    """Say which curve is which: beside the axes where a layout makes room, else where they are emptiest."""
+    beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    place = beside if ax.get_figure().get_layout_engine() is not None else {"loc": "best"}
+    ax.legend(frameon=False, fontsize="small", handlelength=1.4, **place)
 
 
 def _abscissae(section: Section, scene: Scene) -> Any:

@@ -103,7 +103,9 @@ def _held(quantity: Quantity, scene: Scene) -> Quantity:
             sides = section.axes((401,) if now.free == 1 else (41, 41))
             P = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, len(sides))
             values.append(quantity.values(section, P))
-    return replace(quantity, scale=Held(quantity.scale, *quantity.scale.limits(np.concatenate(values))))
+    together = np.concatenate(values)
+    scale = quantity.scale.suited(together) if scene.view.free > 2 else quantity.scale
+    return replace(quantity, scale=Held(scale, *scale.limits(together)))
 
 
 class _Gif:

@@ -39,9 +39,10 @@ class Maps:
         cuts = scene.view.planes()
         n = scene.nodes(161, 101, len(cuts))
         patches = [patch_of(cut, cut.axes(cut.shape(n))) for cut in cuts]
-        for row, quantity in enumerate(scene.quantities):
+        for row, shown in enumerate(scene.quantities):
             own = axes[row * len(cuts) : (row + 1) * len(cuts)]
-            values = [quantity.values(cut, p.points) for cut, p in zip(cuts, patches, strict=True)]
+            values = [shown.values(cut, p.points) for cut, p in zip(cuts, patches, strict=True)]
+            quantity = shown.suited(values)
             norm = quantity.norm(values)
             for ax, cut, patch, v in zip(own, cuts, patches, values, strict=True):
                 mappable = fill(ax, patch, v, quantity, norm, scene.levels)
@@ -74,7 +75,7 @@ def fill(ax: Any, patch: Patch, values: Array, quantity: Quantity, norm: Any, le
         mesh, shown, shading="gouraud", cmap=quantity.scale.cmap, norm=norm, rasterized=True
     )
     if levels:
-        ax.tricontour(mesh, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.75)
+        ax.tricontour(mesh, shown, levels=levels, colors=quantity.scale.ink, linewidths=0.6, alpha=0.75)
     if len(patch.rim):
         rim = matplotlib("collections").LineCollection(patch.rim, colors="0.15", linewidths=0.8)
         rim.set_capstyle("round")
@@ -95,7 +96,7 @@ def dress(ax: Any, cut: Section, scene: Scene) -> None:
     # As many ticks as have room: a slice through a body may be a narrow strip.
     extent = ax.get_window_extent()
     dpi = ax.get_figure().dpi
-    ax.locator_params(axis="x", nbins=int(np.clip(extent.width / dpi / 0.5, 2, 6)))
+    ax.locator_params(axis="x", nbins=int(np.clip(extent.width / dpi / 0.6, 2, 6)))
     ax.locator_params(axis="y", nbins=int(np.clip(extent.height / dpi / 0.4, 2, 6)))
 
 

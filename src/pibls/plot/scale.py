@@ -1,7 +1,8 @@
 """From values to colours: which map, between which limits.
 
 All maps can be told apart by colour-blind readers: viridis for values, a blue-white-red one centred at
-zero for what has a sign that matters (errors, residuals), cividis on a logarithmic scale for sizes.
+zero for what has a sign that matters (errors, residuals, and values that swing to both sides), cividis
+on a logarithmic scale for sizes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pibls.arrays import Array
 from pibls.plot.backend import matplotlib
 
 _CONSTANT = 1e-9  # values that differ by less, relative to their size, are shown as one colour
+_SWING = 0.2  # the smaller of |min| and |max| over the larger, above which both signs matter
 _DECADES = 8  # what a logarithmic scale shows below the largest value
 
 
@@ -24,6 +26,13 @@ class Scale(Protocol):
     @property
     def cmap(self) -> str:
         """The name of a colour map."""
+
+    @property
+    def ink(self) -> str:
+        """The colour of lines that are drawn over the map."""
+
+    def suited(self, values: Array) -> Scale:
+        """This scale, or the one that suits these (shown) values better."""
 
     def shown(self, values: Array) -> Array:
         """What of the values is shown."""
@@ -46,6 +55,11 @@ class Sequential:
     """From the smallest to the largest value."""
 
     cmap: str = "viridis"
+    ink: str = "white"
+
+    def suited(self, values: Array) -> Scale:
+        low, high = _range(values)
+        return Signed() if low < 0 < high and _SWING < -low / high < 1 / _SWING else self
 
     def shown(self, values: Array) -> Array:
         return values
@@ -74,6 +88,10 @@ class Signed:
     """Zero in the middle, both signs to the same extent."""
 
     cmap: str = "RdBu_r"
+    ink: str = "0.3"
+
+    def suited(self, values: Array) -> Scale:
+        return self
 
     def shown(self, values: Array) -> Array:
         return values
@@ -99,6 +117,10 @@ class Magnitude:
     """|f| on a logarithmic scale."""
 
     cmap: str = "cividis"
+    ink: str = "white"
+
+    def suited(self, values: Array) -> Scale:
+        return self
 
     def shown(self, values: Array) -> Array:
         # Where f is exactly zero there is no logarithm; the smallest number shows as the bottom.
@@ -130,6 +152,13 @@ class Coloured:
     scale: Scale
     cmap: str
 
+    @property
+    def ink(self) -> str:
+        return self.scale.ink
+
+    def suited(self, values: Array) -> Scale:
+        return self  # whoever asks for a map has decided
+
     def shown(self, values: Array) -> Array:
         return self.scale.shown(values)
 
@@ -157,6 +186,13 @@ class Held:
     @property
     def cmap(self) -> str:
         return self.scale.cmap
+
+    @property
+    def ink(self) -> str:
+        return self.scale.ink
+
+    def suited(self, values: Array) -> Scale:
+        return self
 
     def shown(self, values: Array) -> Array:
         return self.scale.shown(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,8 +29,12 @@ class Quantity:
         """What is shown at points P of a section."""
         return self.scale.shown(self.field(section.points(P)))
 
+    def suited(self, values: list[Array]) -> Quantity:
+        """On the scale that suits all these values, so that panels can be compared."""
+        return replace(self, scale=self.scale.suited(np.concatenate(values)))
+
     def norm(self, values: list[Array]) -> Any:
-        """One norm for all these values, so that panels can be compared."""
+        """One norm for all these values."""
         return self.scale.norm(*self.scale.limits(np.concatenate(values)))
 
     def label(self, labels: Labels) -> str:

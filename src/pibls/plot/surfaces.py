@@ -44,7 +44,7 @@ class Surfaces:
                                           linewidth=0.4, rasterized=True)  # fmt: skip
                 surface.set_edgecolor("face")  # else the background shows between the triangles
                 ax.set_xlabel(scene.labels.coordinate(cut.symbols[0]))
-                ax.set_ylabel(scene.labels.coordinate(cut.symbols[1]))
+                ax.set_ylabel(scene.labels.coordinate(cut.symbols[1]), labelpad=6)
                 ax.set_zlabel(quantity.label(scene.labels))
                 ax.set_zlim(low, high)
                 ax.set_title(scene.title(cut), fontsize="medium")
