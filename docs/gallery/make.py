@@ -16,6 +16,8 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
+from pibls.problem.typeset import equation_latex
+
 FIGURES = common.HERE / "figures"
 MEASURED = FIGURES / "measured.json"
 INTRODUCTION = """# Gallery
@@ -61,18 +63,18 @@ def page(measured: dict[str, dict[str, float]]) -> str:
         if one.toml.exists():
             links += f", [{one.name}.toml]({one.name}.toml)"
         parts.append(
-            f"## {one.title} {{ #{anchor} }}\n\n{_formula(one.text)}\n\n"
+            f"## {one.title} {{ #{anchor} }}\n\n{_described(one)}\n\n"
             f"![{one.title}](figures/{one.name}.png)\n\n{links}\n"
         )
     note = "\nErrors are maxima over 2000 fresh points, relative to max|u|; seed 0.\n\n"
     return INTRODUCTION + "\n".join(rows) + "\n" + note + "\n".join(parts)
 
 
-def _formula(text: str) -> str:
-    """A docstring as Markdown: the formula of the first line in a block of its own."""
-    first, _, rest = text.partition("\n\n")
-    _, _, equation = first.partition(": ")
-    return f"```text\n{equation.strip().rstrip('.')}\n```\n\n{_escaped(rest.strip())}"
+def _described(one: common.Example) -> str:
+    """The equations as the problem has them, and what its docstring says of them."""
+    _, _, rest = one.text.partition("\n\n")
+    formulas = "\n\n".join(f"$$\n{equation_latex(e)}\n$$" for e in one.problem.equations)
+    return f"{formulas}\n\n{_escaped(rest.strip())}"
 
 
 def _escaped(text: str) -> str:

@@ -69,7 +69,7 @@ def name_latex(name: str) -> str:
 
 def latex(expression: Any) -> str:
     """An expression or relation of a problem as LaTeX."""
-    return str(_Printer({"mul_symbol": None}).doprint(sp.sympify(expression)))
+    return str(_Printer({"mul_symbol": None, "long_frac_ratio": 2}).doprint(sp.sympify(expression)))
 
 
 def equation_latex(equation: Any) -> str:
