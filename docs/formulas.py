@@ -1,4 +1,7 @@
-r"""\frac{a}{b} in a page → MathML, which browsers set by themselves: no script, nothing loaded from elsewhere."""
+r"""\frac{a}{b} in a page → MathML, which browsers set by themselves.
+
+No script, and nothing is loaded from elsewhere.
+"""
 
 from __future__ import annotations
 

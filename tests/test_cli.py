@@ -88,6 +88,36 @@ def test_check_says_what_it_understood(poisson: Path, tmp_path: Path) -> None:
     assert sketch.read_text().lstrip().startswith("<svg")
 
 
+def test_check_names_the_sides_without_a_condition(poisson: Path) -> None:
+    text = poisson.read_text()
+    poisson.write_text(text[: text.rindex("[[conditions]]")] + text[text.index("[solve]") :])
+    code, said = run("check", str(poisson))
+    assert code == 0
+    assert "where y = 1.5708" in said
+
+
+@pytest.mark.parametrize("name", ["a.bmp", "picture", "nowhere/a.png"])
+def test_a_picture_that_cannot_be_is_refused_before_solving(poisson: Path, tmp_path: Path, name: str) -> None:
+    code, text = run("solve", str(poisson), "--picture", str(tmp_path / name))
+    assert code == 2
+    assert "--picture: expected" in text
+    assert not (tmp_path / "problem.pibls").exists()
+
+
+def test_values_are_shown_with_all_digits(poisson: Path, tmp_path: Path) -> None:
+    run("solve", str(poisson), "--quiet")
+    saved = tmp_path / "problem.pibls"
+    code, text = run("show", str(saved), "--at", "x=0.5,y=0.25", "--at", "x=3,y=0")
+    inside, outside = text.splitlines()
+    assert code == 0
+    assert float(inside.removeprefix("x=0.5,y=0.25: u = ")) == float(pibls.load(saved)(0.5, 0.25))
+    assert outside == "x=3,y=0: u = nan (outside of the domain)"
+
+
+def test_version() -> None:
+    assert run("--version") == (0, f"pibls {pibls.__version__}\n")
+
+
 def test_check_writes_brackets_as_they_are(poisson: Path) -> None:
     title = "[bold]a[/bold] title"
     poisson.write_text(poisson.read_text().replace("Poisson on a rectangle", title))

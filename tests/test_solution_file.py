@@ -493,11 +493,11 @@ def test_a_forgery_without_changes_loads(file: Path) -> None:
     check_same(pibls.load(forge(file, *parts_of(file))), small())
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 1, 3, 2**32 - 1])
 def test_another_version_is_refused(file: Path, version: int) -> None:
     forge(file, *parts_of(file), version=version)
     with pytest.raises(
-        pibls.ProblemError, match=rf"expected version 1 .* got version {version}\. Update pibls"
+        pibls.ProblemError, match=rf"expected version 2 .* got version {version}\. Update pibls"
     ):
         pibls.load(file)
 
@@ -505,6 +505,7 @@ def test_another_version_is_refused(file: Path, version: int) -> None:
 Change = Callable[[dict[str, Any]], Any]
 WRONG: dict[str, tuple[Change, str]] = {
     "no problem": (lambda h: h.pop("problem"), "problem: text, got nothing"),
+    "other unknowns": (lambda h: h.update(unknowns="v"), "unknowns: u, as in the problem"),
     "no basis": (lambda h: h.pop("basis"), "basis to be a table"),
     "no arrays": (lambda h: h.pop("arrays"), "arrays: a list, got nothing"),
     "a basis of another kind": (lambda h: h["basis"].update(kind="os.system"), "waves, features, broad"),

@@ -217,6 +217,17 @@ def where_large(bench: Bench, found: Attempt, n: int, key: int) -> tuple[tuple[f
     return tuple(map(tuple, X[rng.choice(len(X), n, p=share)].tolist()))
 
 
+def left_over(bench: Bench, found: Attempt) -> float:
+    """max|r(w)| / max|r(0)|: the share of the data that a solution leaves unexplained.
+
+    Next to the terms of a runaway solution any residual is small; next to the data it is not.
+    """
+    zero, _ = residuals_at(bench.lowered, bench.held_out, found.basis, np.zeros_like(found.outcome.w))
+    sizes = {name: float(np.abs(judged.values).max(initial=0.0)) for name, judged in zero.items()}
+    shares = [found.residuals[name].max / size for name, size in sizes.items() if 0 < size < np.inf]
+    return max(shares, default=0.0)
+
+
 def default_points(spec: BasisSpec, domain: Domain, density: float) -> Points:
     """``density``·N points inside (2 N on a line), and on the boundary ones that are clustered to the edges.
 

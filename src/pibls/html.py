@@ -14,6 +14,7 @@ from pibls.problem.html import problem_html
 from pibls.solution import Solution
 
 _RESOLUTION = 61
+_WIDTH = 28  # em, of each column of panels
 _MANY = 6  # residuals beyond these are folded into their worst
 
 
@@ -22,7 +23,7 @@ def solution_html(solution: Solution) -> str:
     rows = [("status", _status(solution)), ("estimated error", _error(solution))]
     rows += [
         ("nodes", f"{solution.nodes} per unknown, seed {solution.seed}"),
-        ("time", f"{solution.seconds:.2g} s, {solution.steps} step(s)"),
+        ("time", f"{solution.seconds:.2g} s, {solution.steps} step{'s' * (solution.steps != 1)}"),
     ]
     residuals = sorted(solution.residuals.items(), key=lambda item: -item[1].relative)
     rows += [
@@ -46,7 +47,7 @@ def solution_html(solution: Solution) -> str:
 
 def _status(solution: Solution) -> str:
     mark = "✓" if solution.converged else "✗"
-    return f"{mark} {escape(solution.status.value)}"
+    return f"{mark} {escape(solution.explanation)}"
 
 
 def _error(solution: Solution) -> str:
@@ -69,4 +70,5 @@ def _picture(solution: Solution) -> str:
         return ""  # no matplotlib, or nothing to see in the middle: the table says enough
     data = base64.b64encode(file.getvalue()).decode()
     names = escape(", ".join(map(str, solution.problem.unknowns)))
-    return f'<img alt="{names}" style="max-width:28em" src="data:image/png;base64,{data}"/>'
+    width = f"max-width:min(100%, {_WIDTH * len(panels.widths)}em)"
+    return f'<img alt="{names}" style="{width}" src="data:image/png;base64,{data}"/>'

@@ -16,6 +16,7 @@ from pibls.estimate import ErrorEstimate, Norms
 from pibls.later import Later
 from pibls.lowering import Residual, lower_form
 from pibls.problem import Inside, Jet, Language, Problem, within
+from pibls.problem.coverage import uncovered
 from pibls.status import Status
 from pibls.system import jet_values
 
@@ -29,18 +30,18 @@ class Solution:
     """
 
     problem: Problem
-    basis: Basis = field(repr=False)
-    weights: Array = field(repr=False)
+    basis: Basis
+    weights: Array
     status: Status
     residuals: dict[str, Norms]
     seconds: float
     seed: int
     tol: float
     steps: int
-    settings: dict[str, Any] = field(repr=False)
-    history: tuple[Any, ...] = field(repr=False)
+    settings: dict[str, Any]
+    history: tuple[Any, ...]
     """A `Progress` for each attempt of an automatic solve."""
-    estimator: Callable[[], ErrorEstimate] = field(repr=False, compare=False)
+    estimator: Callable[[], ErrorEstimate] = field(compare=False)
 
     @cached_property
     def error(self) -> ErrorEstimate:
@@ -52,10 +53,18 @@ class Solution:
         return self.estimator()
 
     @property
+    def explanation(self) -> str:
+        """The status in a sentence; of an under-determined problem, also where no condition holds."""
+        bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
+        return (
+            f"{self.status.value} No condition holds where {', '.join(bare)}." if bare else self.status.value
+        )
+
+    @property
     def message(self) -> str:
-        """The status in a sentence, with its numbers."""
+        """The explanation, with its numbers."""
         worst = max(self.residuals.values(), key=lambda n: n.relative).relative
-        text = f"{self.status.value} Held-out residual {worst:.1e} (relative)"
+        text = f"{self.explanation} Held-out residual {worst:.1e} (relative)"
         if "error" in self.__dict__ or self.history:
             text += f", estimated error {self.error.max:.1e}, tol {self.tol:g} (relative)"
         return f"{text}; {self.nodes} nodes."
@@ -69,6 +78,13 @@ class Solution:
     def converged(self) -> bool:
         """Whether the outcome is a solution; ``status.value`` says why or why not."""
         return self.status.converged
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(str, self.problem.unknowns))
+        return (
+            f"<Solution {names}: {self.status.name}, {self.nodes} nodes, {self.seconds:.3g} s; "
+            "print(solution.summary()) says more>"
+        )
 
     def __call__(self, *coordinates: Any, **named: Any) -> Any:
         """u at these coordinates, for a problem with one unknown."""
@@ -163,10 +179,11 @@ class Solution:
         """A few lines that say what was solved, how, and how well."""
         p = self.problem
         kind = "linear" if p.is_linear else "nonlinear"
+        steps = f"{self.steps} step{'s' * (self.steps != 1)}"
         lines = [
             f"{kind} problem for {', '.join(map(str, p.unknowns))} on {p.domain!r}",
-            f"{self.nodes} nodes per unknown, {self.steps} step(s), {self.seconds:.3g} s, seed {self.seed}",
-            f"converged: {'yes' if self.converged else 'no'}. {self.status.value}",
+            f"{self.nodes} nodes per unknown, {steps}, {self.seconds:.3g} s, seed {self.seed}",
+            f"converged: {'yes' if self.converged else 'no'}. {self.explanation}",
             f"estimated error: {self.error}",
             "residuals on held-out points:",
         ]

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from pibls.attempt import Attempt, Bench, attempt, where_large
+from pibls.attempt import Attempt, Bench, attempt, left_over, where_large
 from pibls.basis import BasisSpec
 from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
 from pibls.family import BroadFamily, CellFamily, Family, LocalFamily, RidgeFamily, WaveFamily
@@ -118,7 +118,7 @@ class Search:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
         if self.best is None or self.status.converged:
             return
-        if self.best.relative > _LARGE or self.status is Status.UNDETERMINED:
+        if self.best.relative > _LARGE or self.status in (Status.UNDETERMINED, Status.NO_SOLUTION):
             self.error = ErrorEstimate(math.inf, math.inf)
         # An estimate as large as the solution says that nothing was found, however small the residual:
         # next to a blow-up the terms of the equation are so large that any residual looks small.
@@ -167,7 +167,7 @@ class Search:
         second = self._try(family.spec(nodes, OTHER_SCALE), now, probe=True)
         self._confirm(now, second)
         if self._undetermined(now, second):
-            self.status = Status.UNDETERMINED
+            self.status = self._why_undetermined(now)
             return True
         if last is None and second.stiffness < _FIRM:
             return False
@@ -208,13 +208,17 @@ class Search:
         different = self.error.max > SAFETY * _SAME * now.size
         return different or second.stiffness < _SOFT * usual
 
+    def _why_undetermined(self, now: Attempt) -> Status:
+        """Too many solutions, or none: contradictory data are met only by a solution that runs away."""
+        return Status.NO_SOLUTION if left_over(self.bench, now) > _FITS else Status.UNDETERMINED
+
     def _at_the_limit(self, last: Attempt | None, family: Family) -> None:
         if last is None or last is self._confirmed or self._out_of_time(last):
             return
         second = self._try(family.spec(last.spec.size, OTHER_SCALE), last, probe=True)
         self._confirm(last, second)
         if self._undetermined(last, second):
-            self.status = Status.UNDETERMINED
+            self.status = self._why_undetermined(last)
         elif self.error.max <= self.tol * last.size and last.relative < _FITS:
             self.status = Status.TOLERANCE
 

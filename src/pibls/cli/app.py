@@ -44,14 +44,50 @@ wrong with the input; 130 interrupted, the best so far is written.
 
 ProblemPath = Annotated[Path, typer.Argument(help="A problem file (TOML).", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
-PictureOption = Annotated[Path | None, typer.Option(help="Draw into this file (png, pdf, svg).")]
+PictureOption = Annotated[
+    Path | None, typer.Option(help="Draw into this file (png, pdf, svg; gif or mp4 for a film).")
+]
 TolOption = Annotated[float | None, typer.Option(help="Wanted maximum error, relative to max|u|.")]
 SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
 NodesOption = Annotated[int | None, typer.Option(help="The largest number of columns.")]
 TimeOption = Annotated[float | None, typer.Option(help="Seconds after which no attempt is begun.")]
+_FILMS = ("gif", "mp4", "mov", "webm")
 ParamOption = Annotated[
     list[str] | None, typer.Option("--param", "-p", help="NAME=VALUE, in place of the file's value.")
 ]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from pibls._version import __version__
+
+        typer.echo(f"pibls {__version__}")
+        leave(Exit.CONVERGED)
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _templates() -> dict[str, str]:
+    """The starting points by name."""
+    from importlib.resources import files
+
+    found = sorted((p for p in files("pibls.io.templates").iterdir()), key=lambda p: p.name)
+    return {
+        p.name.removesuffix(".toml"): p.read_text(encoding="utf-8") for p in found if p.name.endswith(".toml")
+    }
+
+
+def _case_names() -> list[str]:
+    import pibls
+
+    return list(pibls.cases)
 
 
 @app.command()
@@ -78,6 +114,7 @@ def solve(
     from pibls.cli.told import facts_of
 
     with explained():
+        _check_picture(picture)
         file = _read(problem, param)
         given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
         settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
@@ -122,25 +159,26 @@ def check(
 
 
 @app.command()
-def new(kind: Annotated[str | None, typer.Argument(help="Which; without it, the list.")] = None) -> None:
+def new(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="Which; without it, the list.", autocompletion=lambda: list(_templates())),
+    ] = None,
+) -> None:
     """Print a commented starting point.
 
     \b
     pibls new                          the kinds there are
     pibls new heat > problem.toml
     """
-    from importlib.resources import files
-
-    folder = files("pibls.io.templates")
-    kinds = sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
+    templates = _templates()
     if kind is None:
-        for name in kinds:
-            first = (folder / f"{name}.toml").read_text(encoding="utf-8").splitlines()[0]
-            typer.echo(f"{name:20s} {first.removeprefix('#').strip()}")
+        for name, text in templates.items():
+            typer.echo(f"{name:20s} {text.splitlines()[0].removeprefix('#').strip()}")
         return
-    if kind not in kinds:
-        refuse(f"KIND: no starting point called {kind}.{nearest(kind, kinds)}")
-    typer.echo((folder / f"{kind}.toml").read_text(encoding="utf-8"), nl=False)
+    if kind not in templates:
+        refuse(f"KIND: no starting point called {kind}.{nearest(kind, list(templates))}")
+    typer.echo(templates[kind], nl=False)
 
 
 @app.command()
@@ -150,7 +188,7 @@ def show(
     at: Annotated[list[str] | None, typer.Option(help="Value there: x=0.5,y=0.2 (repeatable).")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Summary, picture and values of a saved solution.
+    """Summary of a saved solution, or its values at points; and its picture.
 
     \b
     pibls show heat.pibls --picture heat.png
@@ -158,17 +196,19 @@ def show(
     """
     import pibls
     from pibls.cli.told import facts_of
-    from pibls.cli.values import values_at
+    from pibls.cli.values import values_at, values_text
 
     with explained():
+        _check_picture(picture)
         loaded = pibls.load(solution)
         found = [values_at(loaded, text) for text in at or []]
         if json:
             as_json({**facts_of(loaded), "values": found})
+        elif found:  # whoever asks for numbers is not told the rest as well
+            for entry in found:
+                out.print(values_text(entry), markup=False)
         else:
             out.print(loaded.summary(), markup=False)
-            for entry in found:
-                out.print(f"{entry['at']}: {entry['values']}", markup=False)
         if picture is not None:
             _draw(loaded, picture)
 
@@ -191,22 +231,24 @@ def sweep(
     With --out, what is there already is not solved again: an interrupted sweep loses nothing.
     """
     from pibls.cli.sweeping import combinations, swept
+    from pibls.cli.values import short, values_text
 
     with explained():
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
-        rows = swept(problem, combinations(param), tol, output, at or [])
-        worst = Exit.CONVERGED
-        for row in rows:
+        values_of, missed = combinations(param), 0
+        for row in swept(problem, values_of, tol, output, at or []):
             if json:
                 as_json(row)
             else:
-                given = ", ".join(f"{k}={v}" for k, v in row["parameters"].items())
-                values = "  ".join(f"{v['at']}: {v['values']}" for v in row["values"])
-                typer.echo(f"{given:24s} {row['status']:12s} error {row['error']:.1e}  {values}")
-            if not row["converged"]:
-                worst = Exit.NOT_CONVERGED
-    leave(worst)
+                given = ", ".join(f"{k}={short(v)}" for k, v in row["parameters"].items())
+                values = "  ".join(values_text(v) for v in row["values"])
+                how = f"error {row['error']:.1e}  {row['seconds']:6.2f} s"
+                typer.echo(f"{given:24s} {row['status']:12s} {how}  {values}".rstrip())
+            missed += not row["converged"]
+        if missed and not json:
+            err.print(f"{missed} of {len(values_of)} did not reach the tolerance", markup=False)
+    leave(Exit.NOT_CONVERGED if missed else Exit.CONVERGED)
 
 
 @app.command()
@@ -224,7 +266,7 @@ def cases(json: JsonOption = False) -> None:
 
 @app.command()
 def case(
-    name: Annotated[str, typer.Argument(help="TC-1 … TC-11", show_default=False)],
+    name: Annotated[str, typer.Argument(help="TC-1 … TC-11", show_default=False, autocompletion=_case_names)],
     tol: Annotated[float, typer.Option(help="Wanted maximum error, relative to max|u|.")] = 1e-10,
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     published: Annotated[bool, typer.Option(help="With the paper's settings.")] = False,
@@ -245,6 +287,7 @@ def case(
     if name not in list(pibls.cases):
         refuse(f"NAME: no case called {name}.{nearest(name, list(pibls.cases))}")
     with explained():
+        _check_picture(picture)
         found = pibls.cases[name]
         settings = found.published.settings if published else {"tol": tol}
         solution = _quietly(found.problem, seed=seed, **settings)
@@ -298,7 +341,7 @@ def _write(solution: Solution, file: ProblemFile, path: Path, picture: Path | No
         wanted["picture"] = picture
     for kind, target in wanted.items():
         if kind == "picture":
-            _draw(solution, target)
+            _draw(solution, target, file.title)
         elif kind == "table":
             solution.to_csv(target)
         elif kind == "vtk":
@@ -309,15 +352,30 @@ def _write(solution: Solution, file: ProblemFile, path: Path, picture: Path | No
     return written
 
 
-def _draw(solution: Solution, path: Path) -> None:
-    import matplotlib as mpl
+def _check_picture(path: Path | None) -> None:
+    """Before anything is solved: a name that no picture can have, and a folder that is not there."""
+    if path is None:
+        return
+    from pibls.plot.backend import matplotlib
 
-    mpl.use("Agg")
-    if path.suffix in (".gif", ".mp4"):
+    kinds = {*matplotlib("figure").Figure().canvas.get_supported_filetypes(), *_FILMS}
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        refuse(f"--picture: expected a name that ends in .{', .'.join(sorted(kinds))}, got {path}.")
+    if not path.absolute().parent.is_dir():
+        refuse(f"--picture: expected a folder that exists, got {path.parent}. Make it first.")
+
+
+def _draw(solution: Solution, path: Path, title: str = "") -> None:
+    from pibls.plot.backend import matplotlib
+
+    matplotlib("pyplot").switch_backend("Agg")
+    if path.suffix.lower().removeprefix(".") in _FILMS:
         solution.animate(path)
         return
     axes = solution.plot()
     first = axes if hasattr(axes, "figure") else next(iter(axes))
+    if title:
+        first.figure.suptitle(title.replace("$", r"\$"), fontsize="large")
     first.figure.savefig(path, dpi=150, bbox_inches="tight")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cli.values import number, values_at
+from pibls.cli.values import number, short, values_at
 from pibls.errors import ProblemError
 
 _MOST = 100_000
@@ -80,7 +80,7 @@ def _one(problem: Path, parameters: dict[str, float], tol: float | None, folder:
 
     file = read_problem(problem, parameters=parameters)
     settings = {**file.settings, **({"tol": tol} if tol is not None else {})}
-    name = "_".join(f"{k}={v:g}" for k, v in parameters.items())
+    name = "_".join(f"{k}={short(v)}" for k, v in parameters.items())
     saved = None if folder is None else folder / f"{problem.stem}.{name}.pibls"
     if saved is not None and saved.exists():
         found = pibls.load(saved)

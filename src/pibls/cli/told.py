@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pibls.problem import Problem
+from pibls.problem.coverage import uncovered
 from pibls.problem.wording import PlainPen, conditions_in_words
 from pibls.solution import Solution
 
@@ -51,6 +52,7 @@ def understood(problem: Problem) -> dict[str, Any]:
             {"name": c.label, "equation": what, "where": where}
             for c, (what, where) in zip(problem.conditions, conditions_in_words(problem, pen), strict=True)
         ],
+        "without_condition": list(uncovered(problem)),
     }
 
 
@@ -66,6 +68,8 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
         *_under("equations", facts["equations"]),
         *_under("conditions", [f"{i}. {c['equation']}, {c['where']}" for i, c in conditions]),
     ]
+    if facts["without_condition"]:
+        rows.append(("none", f"where {', '.join(facts['without_condition'])}"))
     for word, text in rows:
         table.add_row(word, Text(text))  # a formula may hold brackets, which are no markup
     return table

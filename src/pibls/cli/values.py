@@ -33,10 +33,22 @@ def number(text: str, argument: str) -> float:
     return value
 
 
+def short(value: float) -> str:
+    """A number in as few digits as bring it back: 2, 0.1, 0.30000000000000004."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+
+
 def _malformed(argument: str, got: str) -> ProblemError:
     return ProblemError(
         argument, expected="NAME=NUMBER", got=repr(got), remedy="Write for example x=0.5,y=0.2."
     )
+
+
+def values_text(entry: dict[str, Any]) -> str:
+    """x=0.5,y=0.2: u = 1.25, v = 3; digits as many as there are."""
+    values = ", ".join(f"{name} = {value!r}" for name, value in entry["values"].items())
+    outside = any(np.isnan(v) for v in entry["values"].values())
+    return f"{entry['at']}: {values}{' (outside of the domain)' * outside}"
 
 
 def values_at(solution: Solution, text: str) -> dict[str, Any]:

@@ -33,5 +33,5 @@ def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> 
     columns = np.column_stack([X, *(field(X) for field in fields)])
     names = [*mesh.names, *(f.name for f in fields)]
     header = ",".join(f'"{n}"' if "," in n else n for n in names)
-    np.savetxt(path, columns, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
+    np.savetxt(path, columns, fmt="%s", delimiter=",", header=header, comments="", encoding="utf-8")
     return path

@@ -34,7 +34,8 @@ from pibls.errors import ProblemError
 from pibls.io.record import Record, damaged
 
 SIGNATURE = b"\x89pibls\r\n"
-VERSION = 1
+VERSION = 2
+"""2: the weights are those of the named unknowns, in their order."""
 MAX_FILE = 1 << 32
 """Bytes of a file."""
 MAX_HEADER = 1 << 22

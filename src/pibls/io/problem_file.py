@@ -193,6 +193,7 @@ def _with_definitions(
         _check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
         names = _names(doc, path, base, known, functions)
         known[name] = Texts(doc, names).expression(path, value)
+        _names(doc, path, base, known, functions)  # whatever is wrong with the name is wrong here
     return _names(doc, ("definitions",), base, known, functions)
 
 

@@ -56,6 +56,7 @@ def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
     header = {
         "pibls": __version__,
         "problem": text,
+        "unknowns": _names(solution.problem),
         **described,
         "status": solution.status.name,
         "residuals": [
@@ -101,6 +102,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     header, name = container.header, str(file)
     text = header.text("problem")
     problem = parse_problem(text, file=f"{name}: problem", functions=functions, stand_ins=True).problem
+    if header.text("unknowns") != _names(problem):
+        raise header.refusal("unknowns", f"{_names(problem)}, as in the problem")
     builder = Builder(name, container.arrays, len(problem.coordinates))
     basis = builder.basis(header.record("basis"))
     weights = builder.array(header, "weights", (basis.size * len(problem.unknowns),))
@@ -155,6 +158,10 @@ def _text(problem: Problem) -> str:
             remedy="Write it with plain symbols and numbers.",
         )
     return text
+
+
+def _names(problem: Problem) -> str:
+    return ", ".join(str(u.func) for u in problem.unknowns)
 
 
 def _status(header: Record) -> Status:

@@ -38,8 +38,7 @@ class Curves:
             if scene.band is not None:
                 ax.fill_between(x, y - scene.band, y + scene.band, color=line.get_color(), alpha=0.25,
                                 linewidth=0, label=f"± estimated error {scene.band:.1e}")  # fmt: skip
-                # Above the axes: a legend among the curves would hide some of them.
-                ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0))
+                ax.legend(frameon=False, fontsize="small")
             quantity.scale.frame(ax, y)
             _dress(ax, section, scene)
             ax.set_ylabel(quantity.label(scene.labels))

@@ -54,7 +54,7 @@ class Maps:
                     .get_figure()
                     .colorbar(mappable, ax=own, pad=0.02, aspect=24, shrink=1.0 if same else 0.8)
                 )
-                bar.set_label(quantity.label(scene.labels))
+                _name(bar, quantity.label(scene.labels), len(quantity.field.name))
                 if isinstance(bar.formatter, matplotlib("ticker").ScalarFormatter):
                     bar.formatter.set_useMathText(True)
                 bar.outline.set_linewidth(0.6)
@@ -63,6 +63,13 @@ class Maps:
                 if ax.get_subplotspec() is not None:
                     ax.label_outer()
         return cuts
+
+
+def _name(bar: Any, label: str, letters: int) -> None:
+    """A single letter stands upright: lying down, u reads as n."""
+    bar.set_label(label)
+    if letters <= 2 and label.count("$") == 2 and label.endswith("$"):
+        bar.ax.yaxis.label.set(rotation=0, horizontalalignment="left", verticalalignment="center")
 
 
 def fill(ax: Any, patch: Patch, values: Array, quantity: Quantity, norm: Any, levels: int | None) -> Any:

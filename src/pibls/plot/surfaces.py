@@ -48,8 +48,11 @@ class Surfaces:
                 ax.set_zlabel(quantity.label(scene.labels))
                 ax.set_zlim(low, high)
                 ax.set_title(scene.title(cut), fontsize="medium")
-                ax.locator_params(nbins=5 if len(axes) == 1 else 3)
-                ax.set_box_aspect(_box(cut), zoom=0.92)  # room for the label of the height
+                box = _box(cut)
+                most = 5 if len(axes) == 1 else 3
+                for name, side in zip("xyz", box, strict=True):
+                    ax.locator_params(axis=name, nbins=most if side > 0.6 * max(box) else 3)
+                ax.set_box_aspect(box, zoom=0.92)  # room for the label of the height
                 ax.view_init(elev=28, azim=-58)
 
 

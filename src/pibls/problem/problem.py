@@ -77,7 +77,7 @@ class Problem:
         equations = _as_tuple(equations, "equations")
         conditions = _as_tuple(conditions, "conditions")
         residuals = tuple(residual_of(e, "equations") for e in equations)
-        unknowns = _find_unknowns(residuals, domain)
+        unknowns = _find_unknowns(equations, residuals, domain)
         _check_counts(equations, conditions, unknowns)
         language = Language(tuple(domain.coordinates), time_of(domain), unknowns)
         interior = tuple(
@@ -132,11 +132,14 @@ def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _find_unknowns(residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
+def _find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
+    """In the order of the equations, left sides first: S' = -bSI, I' = bSI - cI has the unknowns S, I."""
     found: list[Any] = []
-    for residual in residuals:
+    for equation, residual in zip(equations, residuals, strict=True):
+        left = equation.args[0].atoms(AppliedUndef) if isinstance(equation, sp.Equality) else set()
         terms = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
-        found += [t for t in sorted(terms, key=sp.default_sort_key) if t not in found]
+        ordered = sorted(terms, key=lambda t: (t not in left, sp.default_sort_key(t)))
+        found += [t for t in ordered if t not in found]
     for u in found:
         if set(u.args) != set(domain.coordinates) or len(u.args) != len(domain.coordinates):
             names = ", ".join(map(str, domain.coordinates))

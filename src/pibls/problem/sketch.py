@@ -193,10 +193,10 @@ class _Sketch:
     def _number(self, point: Array, normal: Array, held: _Held) -> list[str]:
         if not held:
             return []
-        x, y = point + 13.0 * normal / (float(np.linalg.norm(normal)) or 1.0)
-        return [
-            words((float(x), float(y) + 4), _numbers(held), "middle", colour=self._colour(held), bold=True)
-        ]
+        text = _numbers(held)
+        away = np.array([10.0 + 3.2 * len(text), 13.0])  # to the side, as far as the text is wide
+        x, y = point + away * normal / (float(np.linalg.norm(normal)) or 1.0)
+        return [words((float(x), float(y) + 4), text, "middle", colour=self._colour(held), bold=True)]
 
 
 def _held(regions: tuple[Region, ...], boundary: Boundary) -> tuple[_Held, ...]:

@@ -130,11 +130,12 @@ class Names:
         except AmbiguousError:
             clear = False
         if not clear:
+            base, _, suffix = name.rpartition("_")
             raise ProblemError(
                 "names",
                 expected="names that cannot be read as a derivative",
                 got=short(name),
-                remedy="Rename it: an unknown, _ and coordinates are a derivative.",
+                remedy=f"Rename it, or leave it out: it is already the derivative of {base} by {suffix}.",
             )
 
 
