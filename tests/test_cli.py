@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +116,105 @@ def test_values_are_shown_with_all_digits(poisson: Path, tmp_path: Path) -> None
     assert outside == "x=3,y=0: u = nan (outside of the domain)"
 
 
+def test_parameters_may_be_formulas(poisson: Path) -> None:
+    _, third = run("solve", str(poisson), "--json", "-p", "strength=1/3")
+    assert json.loads(third)["converged"]
+    code, text = run("check", str(poisson), "-p", "strength=__import__")
+    assert code == 2
+    assert "a name of at most" in text or "expected" in text
+
+
+def test_an_error_is_json_too(poisson: Path) -> None:
+    for words in (["solve", "nowhere.toml"], ["check", "nowhere.toml"], ["show", "nowhere.pibls"],
+                  ["case", "TC-12"], ["sweep", str(poisson), "-p", "strength=x"]):  # fmt: skip
+        result = CliRunner().invoke(app, [*words, "--json"])
+        assert result.exit_code == 2
+        assert result.stderr == f"error: {json.loads(result.stdout)['error']}\n"
+
+
+def test_all_outputs_of_a_file_are_written(poisson: Path, tmp_path: Path) -> None:
+    text = poisson.read_text()
+    text = text[: text.index("[output]")] if "[output]" in text else text
+    poisson.write_text(text + '[output]\npicture = "a.png"\ntable = "a.csv"\nvtk = "a.vtu"\n')
+    code, said = run("solve", str(poisson), "--json")
+    names = [Path(p).name for p in json.loads(said)["written"]]
+    assert code == 0
+    assert names == ["problem.pibls", "a.png", "a.csv", "a.vti"]  # a box is a regular grid
+    assert all((tmp_path / n).stat().st_size > 0 for n in names)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('picture = "a.gif"', "output.picture: expected a picture"),
+        ('picture = "b/a.png"', "output.picture: expected a folder that exists"),
+        ('table = "b/a.csv"', "output.table: expected a folder that exists"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused_before_solving(
+    poisson: Path, tmp_path: Path, line: str, message: str
+) -> None:
+    text = poisson.read_text()
+    text = text[: text.index("[output]")] if "[output]" in text else text
+    poisson.write_text(f"{text}[output]\n{line}\n")
+    code, said = run("solve", str(poisson))
+    assert code == 2
+    assert message in said
+    assert not (tmp_path / "problem.pibls").exists()
+
+
+def test_a_table_that_fails_costs_nothing_else(poisson: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    text = poisson.read_text()
+    text = text[: text.index("[output]")] if "[output]" in text else text
+    poisson.write_text(text + '[output]\ntable = "a.csv"\n')
+    monkeypatch.setattr("pibls.exchange.to_csv", full)
+    result = CliRunner().invoke(app, ["solve", str(poisson), "--json"])
+    found = json.loads(result.stdout)
+    assert result.exit_code == 2
+    assert found["converged"]
+    assert [Path(p).name for p in found["written"]] == ["problem.pibls"]
+    assert "No space left on device" in found["error"]
+    assert "a.csv: No space left on device" in result.stderr
+
+
+def test_more_coordinates_than_paper_can_show(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(
+        "equations = ['laplacian(u) = 1']\n"
+        "domain = { a = [0, 1], b = [0, 1], c = [0, 1], d = [0, 1] }\n"
+        "conditions = [{ dirichlet = 'u', value = 0 }]\n"
+    )
+    code, text = run("check", str(path), "--picture", str(tmp_path / "p.svg"))
+    assert code == 2
+    assert "at most three coordinates" in text
+    assert not (tmp_path / "p.svg").exists()
+
+
+def test_a_parameter_twice(poisson: Path) -> None:
+    code, text = run("sweep", str(poisson), "-p", "strength=1", "-p", "strength=2")
+    assert code == 2
+    assert "each parameter once" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["cases"], ["new", "heat"], ["cases", "--json"]])
+def test_nobody_reads_or_the_disk_is_full(words: list[str]) -> None:
+    command = [sys.executable, "-c", "from pibls.cli import main; main()", *words]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr == "error: standard output: No space left on device\n"
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(writing)
+    assert done.returncode == -signal.SIGPIPE
+    assert done.stderr == ""
+
+
 def test_version() -> None:
     assert run("--version") == (0, f"pibls {pibls.__version__}\n")
 
@@ -216,7 +317,7 @@ def test_ctrl_c_keeps_the_best_so_far(poisson: Path, tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
-    assert "interrupted: the best solution so far was kept" in done.stderr
+    assert "interrupted: the best solution so far was saved" in done.stderr
     assert "written" in done.stdout
     loaded = pibls.load(tmp_path / "problem.pibls")
     assert loaded.status is pibls.Status.INTERRUPTED

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import random
+import stat
 import struct
 import subprocess
 import sys
@@ -908,6 +909,25 @@ def test_a_killed_save_leaves_the_old_file(file: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, str(file)], check=False)
     assert done.returncode == 9
     assert file.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_only_a_file_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(pibls.ProblemError, match="a folder, a device or a pipe"):
+        small().save(tmp_path / "pipe")
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+def test_permissions_are_kept(tmp_path: Path) -> None:
+    path = small().save(tmp_path / "mine.pibls")
+    path.chmod(0o600)
+    small().save(path)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    path.chmod(0o400)
+    with pytest.raises(pibls.ProblemError, match="a file that is read-only"):
+        small().save(path)
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ REFUSED: list[tuple[str, str]] = [
     ("x y", r"Write x\*y"),
     ("sin x", r"Write sin\*x, or sin\(x\)"),
     ("sin", r"expected sin\(…\)"),
-    ("(x + 1", r"Close the \( of column 1"),
+    ("(x + 1", r"Close the \( in front of 'x \+ 1'"),
     ("x)", "no parenthesis open"),
     ("1,5", "a decimal point is a dot"),
     ("x//y", "Write / once"),

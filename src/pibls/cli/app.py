@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pibls.cli.outcome import Exit, as_json, err, explained, leave, nearest, out, refuse
+from pibls.cli.outcome import Exit, RefusedError, as_json, err, explained, leave, nearest, out, refuse
 
 if TYPE_CHECKING:
     from pibls.io import ProblemFile
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 \b
 Exit codes: 0 solved to the tolerance; 1 not, what was found is written all the same; 2 something is
-wrong with the input; 130 interrupted, the best so far is written.
+wrong with the input or output; 130 interrupted, the best so far is written.
 """,
 )
 
@@ -51,7 +51,6 @@ TolOption = Annotated[float | None, typer.Option(help="Wanted maximum error, rel
 SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
 NodesOption = Annotated[int | None, typer.Option(help="The largest number of columns.")]
 TimeOption = Annotated[float | None, typer.Option(help="Seconds after which no attempt is begun.")]
-_FILMS = ("gif", "mp4", "mov", "webm")
 ParamOption = Annotated[
     list[str] | None, typer.Option("--param", "-p", help="NAME=VALUE, in place of the file's value.")
 ]
@@ -74,14 +73,10 @@ def everything(
     pass
 
 
-def _templates() -> dict[str, str]:
-    """The starting points by name."""
-    from importlib.resources import files
+def _kinds() -> list[str]:
+    from pibls.io.templates import kinds
 
-    found = sorted((p for p in files("pibls.io.templates").iterdir()), key=lambda p: p.name)
-    return {
-        p.name.removesuffix(".toml"): p.read_text(encoding="utf-8") for p in found if p.name.endswith(".toml")
-    }
+    return list(kinds())
 
 
 def _case_names() -> list[str]:
@@ -112,21 +107,32 @@ def solve(
     pibls solve problem.toml --json | jq .error.max
     """
     from pibls.cli.told import facts_of
+    from pibls.cli.writing import check_targets, write_outputs
 
-    with explained():
-        _check_picture(picture)
+    nothing = "interrupted before there was a first solution: nothing to save"
+    with explained(as_json_too=json, interrupted=nothing):
         file = _read(problem, param)
+        saved = output or _beside(problem, file)
+        targets = _targets(file, saved.parent, picture)
+        check_targets({"--out": saved, **targets}, file.problem)
         given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
         settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
-        solution = _solved(file, settings, progress=not (json or quiet))
-        written = _write(solution, file, output or _beside(problem, file), picture)
+        solution = _quietly(file.problem, progress=not (json or quiet) and err.is_terminal, **settings)
+        # The solution first: nothing that goes wrong with a picture may cost it.
+        written, problems = [solution.save(saved)], list[str]()
+        if targets:
+            more, problems = write_outputs(solution, targets, file.title)
+            written += more
         if json:
-            as_json({**facts_of(solution), "written": [str(p) for p in written]})
+            wrong = {"error": "; ".join(problems)} if problems else {}
+            as_json({**facts_of(solution), "written": [str(p) for p in written], **wrong})
         elif not quiet:
             out.print(solution.summary(), markup=False)
             for path in written:
                 out.print(f"written: {path}", markup=False)
-    _end(solution)
+    if problems:
+        refuse("; ".join(problems))
+    _end(solution, "the best solution so far was saved")
 
 
 @app.command()
@@ -141,17 +147,13 @@ def check(
     """
     from pibls.cli.told import check_table, understood
 
-    if picture is not None and picture.suffix != ".svg":
-        refuse(f"--picture: expected a name that ends in .svg, got {picture}. Sketches are SVG.")
-    with explained():
+    with explained(as_json_too=json):
+        if picture is not None and picture.suffix.lower() != ".svg":
+            raise RefusedError(f"--picture: expected a name that ends in .svg, got {picture}.")
         file = _read(problem, param)
         facts = understood(file.problem)
         if picture is not None:
-            from pibls.problem.sketch import sketch
-            from pibls.problem.wording import condition_regions
-
-            drawn = sketch(file.problem.domain, condition_regions(file.problem))
-            picture.write_text(drawn, encoding="utf-8")
+            _sketch(file, picture)
         if json:
             as_json({"title": file.title, **facts})
         else:
@@ -162,7 +164,7 @@ def check(
 def new(
     kind: Annotated[
         str | None,
-        typer.Argument(help="Which; without it, the list.", autocompletion=lambda: list(_templates())),
+        typer.Argument(help="Which; without it, the list.", autocompletion=_kinds),
     ] = None,
 ) -> None:
     """Print a commented starting point.
@@ -171,14 +173,14 @@ def new(
     pibls new                          the kinds there are
     pibls new heat > problem.toml
     """
-    templates = _templates()
+    from pibls.io.templates import summary, template
+
     if kind is None:
-        for name, text in templates.items():
-            typer.echo(f"{name:20s} {text.splitlines()[0].removeprefix('#').strip()}")
+        for name in _kinds():
+            typer.echo(f"{name:20s} {summary(name)}")
         return
-    if kind not in templates:
-        refuse(f"KIND: no starting point called {kind}.{nearest(kind, list(templates))}")
-    typer.echo(templates[kind], nl=False)
+    with explained():
+        typer.echo(template(kind), nl=False)
 
 
 @app.command()
@@ -197,10 +199,12 @@ def show(
     import pibls
     from pibls.cli.told import facts_of
     from pibls.cli.values import values_at, values_text
+    from pibls.cli.writing import check_targets, draw
 
-    with explained():
-        _check_picture(picture)
+    with explained(as_json_too=json):
         loaded = pibls.load(solution)
+        targets = {"--picture": picture} if picture is not None else {}
+        check_targets(targets, loaded.problem)
         found = [values_at(loaded, text) for text in at or []]
         if json:
             as_json({**facts_of(loaded), "values": found})
@@ -210,7 +214,7 @@ def show(
         else:
             out.print(loaded.summary(), markup=False)
         if picture is not None:
-            _draw(loaded, picture)
+            draw(loaded, picture)
 
 
 @app.command()
@@ -233,7 +237,8 @@ def sweep(
     from pibls.cli.sweeping import combinations, swept
     from pibls.cli.values import short, values_text
 
-    with explained():
+    finished = f"; what was finished is in {output}" if output is not None else ""
+    with explained(as_json_too=json, interrupted=f"interrupted{finished}"):
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
         values_of, missed = combinations(param), 0
@@ -283,12 +288,13 @@ def case(
 
     import pibls
     from pibls.cli.told import facts_of
+    from pibls.cli.writing import check_targets, draw
 
-    if name not in list(pibls.cases):
-        refuse(f"NAME: no case called {name}.{nearest(name, list(pibls.cases))}")
-    with explained():
-        _check_picture(picture)
+    with explained(as_json_too=json):
+        if name not in pibls.cases:
+            raise RefusedError(f"NAME: no case called {name}.{nearest(name, list(pibls.cases))}")
         found = pibls.cases[name]
+        check_targets({"--picture": picture} if picture is not None else {}, found.problem)
         settings = found.published.settings if published else {"tol": tol}
         solution = _quietly(found.problem, seed=seed, **settings)
         X = found.problem.domain.interior(4000, np.random.default_rng(1))
@@ -300,8 +306,8 @@ def case(
             out.print(solution.summary(), markup=False)
             out.print(f"true maximum error: {error:.1e} (paper: {found.published.max_error:.1e})")
         if picture is not None:
-            _draw(solution, picture)
-    _end(solution)
+            draw(solution, picture, found.title)
+    _end(solution, "this is the best so far")
 
 
 def _read(path: Path, parameters: list[str] | None) -> ProblemFile:
@@ -309,10 +315,6 @@ def _read(path: Path, parameters: list[str] | None) -> ProblemFile:
     from pibls.io import read_problem
 
     return read_problem(path, parameters=assignments(parameters or [], "--param"))
-
-
-def _solved(file: ProblemFile, settings: dict[str, Any], *, progress: bool) -> Solution:
-    return _quietly(file.problem, progress=progress and err.is_terminal, **settings)
 
 
 def _quietly(problem: Any, **settings: Any) -> Solution:
@@ -332,57 +334,30 @@ def _beside(problem: Path, file: ProblemFile) -> Path:
     return problem.parent / wanted if wanted else problem.with_suffix(".pibls")
 
 
-def _write(solution: Solution, file: ProblemFile, path: Path, picture: Path | None) -> list[Path]:
-    # The solution first: nothing that goes wrong with a picture may cost it.
-    written = [solution.save(path)]
-    folder = path.parent
-    wanted = {kind: folder / name for kind, name in file.outputs.items() if kind != "solution"}
+def _targets(file: ProblemFile, folder: Path, picture: Path | None) -> dict[str, Path]:
+    """What else to write, by the option that asks for it."""
+    wanted = {f"output.{kind}": folder / name for kind, name in file.outputs.items() if kind != "solution"}
     if picture is not None:
-        wanted["picture"] = picture
-    for kind, target in wanted.items():
-        if kind == "picture":
-            _draw(solution, target, file.title)
-        elif kind == "table":
-            solution.to_csv(target)
-        elif kind == "vtk":
-            solution.to_vtk(target)
-        elif kind == "netcdf":
-            solution.to_xarray().to_netcdf(target)
-        written.append(target)
-    return written
+        wanted.pop("output.picture", None)
+        wanted["--picture"] = picture
+    return wanted
 
 
-def _check_picture(path: Path | None) -> None:
-    """Before anything is solved: a name that no picture can have, and a folder that is not there."""
-    if path is None:
-        return
-    from pibls.plot.backend import matplotlib
+def _sketch(file: ProblemFile, path: Path) -> None:
+    from pibls.problem.sketch import sketch
+    from pibls.problem.wording import condition_regions
 
-    kinds = {*matplotlib("figure").Figure().canvas.get_supported_filetypes(), *_FILMS}
-    if path.suffix.lower().removeprefix(".") not in kinds:
-        refuse(f"--picture: expected a name that ends in .{', .'.join(sorted(kinds))}, got {path}.")
-    if not path.absolute().parent.is_dir():
-        refuse(f"--picture: expected a folder that exists, got {path.parent}. Make it first.")
+    drawn = sketch(file.problem.domain, condition_regions(file.problem))
+    if not drawn:
+        n = len(file.problem.coordinates)
+        raise RefusedError(f"--picture: expected at most three coordinates in space, got {n} in all.")
+    path.write_text(drawn, encoding="utf-8")
 
 
-def _draw(solution: Solution, path: Path, title: str = "") -> None:
-    from pibls.plot.backend import matplotlib
-
-    matplotlib("pyplot").switch_backend("Agg")
-    if path.suffix.lower().removeprefix(".") in _FILMS:
-        solution.animate(path)
-        return
-    axes = solution.plot()
-    first = axes if hasattr(axes, "figure") else next(iter(axes))
-    if title:
-        first.figure.suptitle(title.replace("$", r"\$"), fontsize="large")
-    first.figure.savefig(path, dpi=150, bbox_inches="tight")
-
-
-def _end(solution: Solution) -> None:
+def _end(solution: Solution, kept: str) -> None:
     from pibls.status import Status
 
     if solution.status is Status.INTERRUPTED:
-        err.print("interrupted: the best solution so far was kept")
+        err.print(f"interrupted: {kept}", markup=False)
         leave(Exit.INTERRUPTED)
     leave(Exit.CONVERGED if solution.converged else Exit.NOT_CONVERGED)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -21,6 +24,10 @@ class Exit(IntEnum):
     NOT_CONVERGED = 1
     BAD_INPUT = 2
     INTERRUPTED = 130
+
+
+class RefusedError(PiblsError):
+    """Something about the command line; the text is the whole message."""
 
 
 out = Console(soft_wrap=True, highlight=False)
@@ -47,17 +54,45 @@ def nearest(word: str, valid: list[str]) -> str:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Our own errors explain themselves; a traceback would only hide that."""
+def explained(*, as_json_too: bool = False, interrupted: str = "interrupted") -> Iterator[None]:
+    """Our own errors explain themselves; a traceback would only hide that.
+
+    With ``as_json_too`` an error is also a line of JSON on the standard output.
+    """
     try:
         yield
     except PiblsError as problem:
-        refuse(str(problem))
+        message = str(problem)
     except OSError as problem:
-        refuse(f"{problem.filename}: {problem.strerror}")
+        message = f"{problem.filename or 'standard output'}: {problem.strerror}"
     except KeyboardInterrupt:
-        err.print("interrupted before there was a first solution: nothing to save")
+        err.print(interrupted, markup=False)
         leave(Exit.INTERRUPTED)
+    else:
+        return
+    if as_json_too:
+        as_json({"error": message})
+    refuse(message)
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """The whole command: it ends quietly when its reader goes away, and with a word when the disk is full.
+
+    Solutions are on the disk before anything is printed about them.
+    """
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as problem:
+        # Python flushes once more at its end, and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"error: standard output: {problem.strerror}\n")
+        raise SystemExit(int(Exit.BAD_INPUT)) from None
 
 
 def as_json(value: Any) -> None:

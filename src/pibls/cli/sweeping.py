@@ -22,6 +22,13 @@ def combinations(texts: Sequence[str]) -> list[dict[str, float]]:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
             raise _malformed(text)
+        if name.strip() in names:
+            raise ProblemError(
+                "--param",
+                expected="each parameter once",
+                got=f"{name.strip()} twice",
+                remedy=f"Write all its values in one: --param {name.strip()}=1,2,3.",
+            )
         names.append(name.strip())
         ranges.append(_range(values, text))
     if np.prod([len(r) for r in ranges], dtype=float) > _MOST:

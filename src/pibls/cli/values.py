@@ -11,15 +11,15 @@ from pibls.errors import ProblemError
 from pibls.solution import Solution
 
 
-def assignments(texts: Sequence[str], argument: str) -> dict[str, float]:
-    """NAME=NUMBER, several by commas or by repetition."""
+def assignments(texts: Sequence[str], argument: str) -> dict[str, str]:
+    """NAME=TEXT, several by commas or by repetition."""
     found = {}
     for text in texts:
         for piece in text.split(","):
             name, equals, value = piece.partition("=")
-            if not equals or not name.strip():
+            if not equals or not name.strip() or not value.strip():
                 raise _malformed(argument, piece)
-            found[name.strip()] = number(value, argument)
+            found[name.strip()] = value.strip()
     return found
 
 
@@ -53,7 +53,7 @@ def values_text(entry: dict[str, Any]) -> str:
 
 def values_at(solution: Solution, text: str) -> dict[str, Any]:
     """Every unknown at one point."""
-    place = assignments([text], "--at")
+    place = {name: number(value, "--at") for name, value in assignments([text], "--at").items()}
     names = [str(c) for c in solution.problem.coordinates]
     if sorted(place) != sorted(names):
         raise ProblemError(

@@ -32,6 +32,6 @@ def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> 
     X = mesh.points()[mesh.inside().ravel()]
     columns = np.column_stack([X, *(field(X) for field in fields)])
     names = [*mesh.names, *(f.name for f in fields)]
-    header = ",".join(f'"{n}"' if "," in n else n for n in names)
+    header = ",".join('"' + n.replace('"', '""') + '"' if "," in n or '"' in n else n for n in names)
     np.savetxt(path, columns, fmt="%s", delimiter=",", header=header, comments="", encoding="utf-8")
     return path

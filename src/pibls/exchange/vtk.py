@@ -18,6 +18,7 @@ from pibls.sample import Field, Grid, Section, fields_of, fixed_values, grid_of,
 from pibls.solution import Solution
 
 _TIMES = 21
+_SUFFIXES = (".vti", ".vtu", ".pvd", ".vtk", ".vtp", ".vts", ".vtr")
 _SIMPLICES = {1: 3, 2: 5, 3: 10}  # VTK's numbers for segment, triangle, tetrahedron
 _CELLS = {1: 3, 2: 9, 3: 12}  # segment, quadrilateral, hexahedron
 _CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
@@ -123,8 +124,10 @@ def _values(body: Body, columns: Mapping[str, tuple[Field, ...]]) -> dict[str, A
 
 
 def _ending(path: Path, suffix: str) -> Path:
-    if path.suffix in ("", suffix):
-        return path.with_suffix(suffix)
+    if path.suffix not in _SUFFIXES:
+        return path.with_name(path.name + suffix)
+    if path.suffix == suffix:
+        return path
     raise ProblemError(
         "path",
         expected=f"a file that ends in {suffix}, which suits this domain",

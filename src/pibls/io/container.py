@@ -73,12 +73,15 @@ def write_container(path: Path, header: Mapping[str, Any], arrays: Sequence[Arra
     start = _start(header, arrays, argument)
     try:
         target = Path(os.path.realpath(path))  # a link stays a link
+        mode = _mode(target)
         part = target.with_name(f".pibls-{secrets.token_hex(8)}")
         try:
             with open(part, "xb") as file:
                 _write(file, start, arrays)
                 file.flush()
                 os.fsync(file.fileno())
+            if mode is not None:
+                os.chmod(part, mode)
             os.replace(part, target)
         except BaseException:  # an interruption too leaves nothing behind
             with suppress(OSError):
@@ -91,6 +94,22 @@ def write_container(path: Path, header: Mapping[str, Any], arrays: Sequence[Arra
             got=f"{path}: {getattr(problem, 'strerror', None) or problem}",
             remedy="Choose another place; an older file there is unchanged.",
         ) from None
+
+
+def _mode(target: Path) -> int | None:
+    """The permissions of the file that is to be replaced, None where there is none.
+
+    Only a file that may be written is: a device or a pipe would be gone, and stay so.
+    """
+    try:
+        found = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        raise ValueError("a folder, a device or a pipe")
+    if not found & 0o222:
+        raise ValueError("a file that is read-only")
+    return stat.S_IMODE(found)
 
 
 def _start(header: Mapping[str, Any], arrays: Sequence[Array], argument: str) -> bytes:

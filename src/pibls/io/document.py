@@ -46,11 +46,15 @@ class Document:
             origin=(line, 1),
         )
 
-    def within(self, error: ProblemError, path: Path) -> TextError:
-        """An error about one value, told of this file."""
+    def within(self, error: ProblemError, path: Path, *, key: bool = False) -> TextError:
+        """An error about one value (or key), told of this file."""
         if isinstance(error, TextError):
-            return error.within(self.name(path), self.file, self.places.line_column(self.places.value(path)))
-        offset = self.places.value(path)
+            start = self.places.value(path)
+            if self.places.is_plain(start, len(error.text)):
+                return error.within(self.name(path), self.file, self.places.line_column(start))
+            offset = self.places.inside(start, error.at)
+            return self._error(offset, self.name(path), error.expected, error.got, error.remedy)
+        offset = self.places.key(path) if key else self.places.value(path)
         return self._error(offset, error.argument, error.expected, error.got, error.remedy)
 
     def name(self, path: Path) -> str:

@@ -22,6 +22,9 @@ _INLINE = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _LONG = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+_JOINED = re.compile(r"\\[ \t]*\r?\n\s*")
+"""A backslash at the end of a line, which continues it."""
 _SCALAR = re.compile(r"[^\s,\]}#=]+(?: [0-9:.]+[^\s,\]}#=]*)?")
 
 
@@ -54,6 +57,20 @@ class Places:
     def value(self, path: Path) -> int:
         """The offset of a value, or of the nearest thing that holds it."""
         return self.values[path] if path in self.values else self.key(path)
+
+    def is_plain(self, start: int, length: int) -> bool:
+        """Whether a text of that length stands in the file as it is, without escapes."""
+        return "\\" not in self.text[start : start + length] or self.text[start - 1] == "'"
+
+    def inside(self, start: int, at: int) -> int:
+        """The offset of a character of a string that begins at ``start`` and may hold escapes."""
+        offset = start
+        for _ in range(at):
+            while (joined := _JOINED.match(self.text, offset)) is not None:
+                offset = joined.end()
+            escape = _ESCAPE.match(self.text, offset)
+            offset = escape.end() if escape is not None else offset + 1
+        return min(offset, len(self.text))
 
 
 def scan(text: str) -> Places:

@@ -28,15 +28,18 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
+import sympy as sp
+
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
-from pibls.io.document import Document, document, kind_of
+from pibls.io.document import MAX_FILE, Document, document, kind_of
 from pibls.io.places import Path
 from pibls.io.space import Space, read_space
-from pibls.io.statements import Texts, read_conditions, read_equations
+from pibls.io.statements import Texts, check_count, read_conditions, read_equations
 from pibls.problem import Problem
 from pibls.text import Names, nearest
 from pibls.text.effort import ExhaustedError, limited
+from pibls.text.errors import printable
 from pibls.text.names import check_name
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
@@ -45,7 +48,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "solution": (".pibls",),
     "picture": (".png", ".pdf", ".svg", ".gif", ".mp4"),
     "table": (".csv",),
-    "vtk": (".vtu", ".vtk"),
+    "vtk": (".vti", ".vtu", ".pvd"),
     "netcdf": (".nc",),
 }
 """What [output] may ask for, and how such files are called."""
@@ -95,7 +98,9 @@ def read_problem(
     """The problem of a TOML file; the arguments are those of `parse_problem`."""
     file = FilePath(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with open(file, "rb") as stream:
+            data = stream.read(4 * MAX_FILE + 1)  # so much and no more: it may be a pipe without an end
+        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as problem:
         reason = problem.strerror or "it cannot be read"
         raise ProblemError(
@@ -105,7 +110,7 @@ def read_problem(
         raise ProblemError(
             str(path),
             expected="text in UTF-8",
-            got=f"the byte {file.read_bytes()[problem.start]:#04x} at {problem.start}",
+            got=f"the byte {data[problem.start]:#04x} at {problem.start}",
             remedy="Save the file as plain text.",
         ) from None
     return parse_problem(
@@ -153,7 +158,7 @@ def parse_problem(
     problem = _problem(doc, space, Texts(doc, names))
     return ProblemFile(
         problem,
-        title=doc.string(("title",), doc.values.get("title", "")),
+        title=printable(doc.string(("title",), doc.values.get("title", ""))),
         outputs=MappingProxyType(_outputs(doc)),
         parameters=MappingProxyType(values),
         **_solve(doc),
@@ -170,13 +175,30 @@ def _parameters(doc: Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
                 got=name,
                 remedy=nearest(name, table) + "Declare it under [parameters].",
             )
-        table[name] = value if isinstance(value, (str, int)) else Decimal(repr(float(value)))
+        table[name] = _override(name, value)
     out: dict[str, Any] = {}
+    check_count(doc, ("parameters",), table)
     for name, value in table.items():
         path: Path = ("parameters", name)
         _check_new(doc, path, name, list(out))
         out[name] = Texts(doc, Names({}, values=out)).constant(path, value)
     return out
+
+
+def _override(name: str, value: Any) -> Any:
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return value
+    if isinstance(value, sp.Expr) and not isinstance(value, sp.Float):
+        return str(value)  # exact: 1/3 stays a third
+    try:
+        return Decimal(repr(float(value)))
+    except (TypeError, ValueError):
+        raise ProblemError(
+            f"parameters[{name!r}]",
+            expected="a number, or text that gives one",
+            got=repr(value),
+            remedy=f'Write {{"{name}": 0.5}} or {{"{name}": "pi/3"}}.',
+        ) from None
 
 
 def _with_definitions(
@@ -188,6 +210,8 @@ def _with_definitions(
     known = dict(values)
     for path, name in [(("parameters", n), n) for n in values]:
         _check_new(doc, path, name, [*base.coordinates, *base.unknowns])
+        _names(doc, path, base, {name: values[name]}, functions)
+    check_count(doc, ("definitions",), table)
     for name, value in table.items():
         path = ("definitions", name)
         _check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
@@ -203,14 +227,14 @@ def _names(
     try:
         return Names(base.coordinates, base.unknowns, base.time, dict(values), functions)
     except ProblemError as error:
-        raise doc.within(error, path) from None
+        raise doc.within(error, path, key=True) from None
 
 
 def _check_new(doc: Document, path: Path, name: str, taken: list[str]) -> None:
     try:
         check_name(name, doc.name(path), taken)
     except ProblemError as error:
-        raise doc.within(error, path) from None
+        raise doc.within(error, path, key=True) from None
 
 
 def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
@@ -218,7 +242,7 @@ def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
     conditions = read_conditions(texts, space)
     try:
         with limited(MAX_CALLS):
-            return Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
+            problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
     except ProblemError as error:
         raise doc.within(error, _origin(error, equations, conditions)) from None
     except (ExhaustedError, RecursionError, MemoryError):
@@ -228,6 +252,11 @@ def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
             got="some that take too long",
             remedy="Write them more simply: high powers of long sums are slow.",
         ) from None
+    for i, (name, unknown) in enumerate(space.names.unknowns.items()):
+        if unknown not in problem.unknowns:
+            remedy = f"Add an equation for {name}, or leave it out."
+            raise doc.refusal(("unknowns", i), "unknowns that stand in an equation", name, remedy)
+    return problem
 
 
 def _origin(
@@ -249,14 +278,15 @@ def _solve(doc: Document) -> dict[str, Any]:
         path: Path = ("solve", key)
         whole = key in ("seed", "max_nodes")
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, Decimal)):
+            usual = {"tol": "1e-8", "seed": "0", "max_nodes": "4000", "time_limit": "60"}[key]
             raise doc.refusal(
-                path, "a whole number" if whole else "a number", kind_of(value), f"Write {key} = 1."
+                path, "a whole number" if whole else "a number", kind_of(value), f"Write {key} = {usual}."
             )
         low, high = {"tol": (0, 1), "seed": (-1, 2**63), "max_nodes": (1, 10**9), "time_limit": (0, 10**9)}[
             key
         ]
         if not low < value < high:
-            raise doc.refusal(path, f"a number between {low} and {high}", str(value)[:40], "Change it.")
+            raise doc.refusal(path, f"a number above {low} and below {high}", str(value)[:40], "Change it.")
         out[key] = value if whole else float(value)
     return out
 
@@ -269,7 +299,7 @@ def _outputs(doc: Document) -> dict[str, str]:
         # A file from a stranger must not write wherever it likes.
         if not _FILE_NAME.fullmatch(name) or ".." in name or len(name) > 200:
             remedy = "Write letters, digits, _ and -, without .. and a leading /."
-            raise doc.refusal(path, "a file name below the current folder", f"'{name[:64]}'", remedy)
+            raise doc.refusal(path, "a file name below the folder of this file", f"'{name[:64]}'", remedy)
         if not name.lower().endswith(OUTPUTS[key]):
             raise doc.refusal(
                 path, f"a name that ends in {' or '.join(OUTPUTS[key])}", f"'{name[:64]}'", "Rename it."

@@ -151,7 +151,11 @@ def _box(
             raise doc.refusal(path, "one coordinate", f"{len(ends)}", "Write box for several.")
         (x, (low, high)) = next(iter(ends.items()))
         return _built(doc, (*path, next(iter(sides))), lambda: Interval(x, low, high))
-    return _built(doc, path, lambda: Box(ends))
+    try:
+        return Box(ends)
+    except ProblemError as error:
+        wrong = [name for name in sides if error.argument.startswith(f"Box: side of {symbols.symbol(name)}")]
+        raise doc.within(error, (*path, *wrong[-1:])) from None
 
 
 def _built(doc: Document, path: Path, build: Callable[[], Any]) -> Any:

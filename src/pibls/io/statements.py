@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -95,7 +95,7 @@ def read_equations(texts: Texts) -> list[tuple[Path, Any]]:
         raise doc.refusal(
             ("equations",), "a list of equations", "none" if given is None else kind_of(given), remedy
         )
-    _check_count(doc, ("equations",), items)
+    check_count(doc, ("equations",), items)
     out: list[tuple[Path, Any]] = []
     for i, text in enumerate(items):
         path: Path = ("equations",) if isinstance(given, str) else ("equations", i)
@@ -111,7 +111,7 @@ def read_conditions(texts: Texts, space: Space) -> list[tuple[Path, Any]]:
         raise doc.refusal(
             ("conditions",), "at least one condition", "none" if items is None else kind_of(items), remedy
         )
-    _check_count(doc, ("conditions",), items)
+    check_count(doc, ("conditions",), items)
     out: list[tuple[Path, Any]] = []
     for i, item in enumerate(items):
         path: Path = ("conditions", i)
@@ -123,7 +123,8 @@ def read_conditions(texts: Texts, space: Space) -> list[tuple[Path, Any]]:
     return out
 
 
-def _check_count(doc: Document, path: Path, items: list[Any]) -> None:
+def check_count(doc: Document, path: Path, items: Sized) -> None:
+    """So many are read, and no more: each takes a moment."""
     if len(items) > MAX_STATEMENTS:
         raise doc.refusal(path, f"at most {MAX_STATEMENTS}", f"{len(items)}", "Write fewer.")
 

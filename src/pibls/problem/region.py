@@ -87,7 +87,7 @@ Region: TypeAlias = Inside | Part | Pair | Slice | Spot
 def region_of(condition: Any, domain: Domain) -> Region:
     """Where a condition holds, before others take their share of ``on=None``."""
     if isinstance(condition, Initial):
-        return _start(domain)
+        return _start(condition, domain)
     if isinstance(condition, Periodic):
         return _pair(condition, domain)
     on = condition.on
@@ -107,11 +107,11 @@ def region_of(condition: Any, domain: Domain) -> Region:
     )
 
 
-def _start(domain: Domain) -> Region:
+def _start(condition: Initial, domain: Domain) -> Region:
     box = box_of(domain)
     if time_of(domain) is None and len(domain.coordinates) > 1:
         raise ProblemError(
-            "Initial",
+            condition.label,
             expected="a domain with time",
             got=repr(domain),
             remedy="Add time with domain.during(t, t0, t1), or use Dirichlet for a side of a box.",

@@ -162,11 +162,11 @@ class _Parser:
             return
         if token.kind in ("number", "name") or token.text in ("(", "["):
             raise self._unfinished(token)
-        column = opening.at - self._text.rfind("\n", 0, opening.at)
+        behind = self._text[opening.at + 1 :].split("\n")[0][:12].strip()
         raise self._error(
             token,
             f"{closing} or an operator",
-            f"Close the {opening.text} of column {column}.",
+            f"Close the {opening.text}{f' in front of {short(behind)}' if behind else ''}.",
         )
 
     def _missing_value(self, token: Token) -> TextError:

@@ -105,7 +105,8 @@ class Names:
         """(u, (x, x, y)) for the name u_xxy, or None; raises `AmbiguousError`."""
         readings: list[tuple[str, tuple[str, ...]]] = []
         for i, character in enumerate(name):
-            if character != "_" or not (name[:i] in self.unknowns or name[:i] in self.values):
+            is_base = name[:i] in self.unknowns or name[:i] in self.values
+            if character != "_" or not is_base or not name[i + 1 :]:
                 continue
             readings += [(name[:i], variables) for variables in _readings(name[i + 1 :], self.coordinates)]
         if not readings:
