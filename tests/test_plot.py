@@ -123,9 +123,46 @@ def test_map() -> None:
     assert mesh_of(ax).get_clim() == pytest.approx((-np.abs(values).max(), np.abs(values).max()))
 
 
+def test_axes_of_another_scale_are_left_as_they_are() -> None:
+    figure = Figure()
+    ax = figure.add_subplot()
+    ax.set_yscale("log")
+    assert solved.line().plot(ax=ax) is ax
+    assert ax.get_yscale() == "log"
+    figure.canvas.draw()
+
+
+def test_a_constant_is_a_straight_line() -> None:
+    solution = solved.plane()
+    u = solution.problem.unknowns[0]
+    ax = finished(solution.plot(3 + 1e-14 * u, at={"y": 0.5}))
+    assert ax.get_ylim() == pytest.approx((2.7, 3.3))
+
+
+def test_many_snapshots_are_told_apart_by_a_colour_bar() -> None:
+    ax = finished(solved.strip().plot(kind="snapshots", times=20))
+    assert len(ax.get_lines()) == 20
+    assert ax.get_legend() is None
+    assert ax.get_figure().axes[1].get_ylabel() == "$t$"
+
+
+def test_the_colour_bar_of_a_wide_map_is_below() -> None:
+    u = sp.Function("u")(x, y)
+    wide = pibls.Problem(pibls.Box({x: (0, 10), y: (0, 1)}), [u - x * y], [pibls.Dirichlet(u, x * y)])
+    ax = finished(pibls.solve(wide, tol=1e-4).plot())
+    bar = ax.get_figure().axes[1]
+    assert bar.get_xlabel() == "$u$"
+    assert bar.get_position().y1 < ax.get_position().y0
+
+
+def test_an_unknown_colour_map_is_named() -> None:
+    with pytest.raises(pibls.ProblemError, match=r"cmap: expected .* got 'viridus'\. Did you mean viridis"):
+        solved.plane().plot(cmap="viridus")
+
+
 def test_values_of_one_sign_go_from_the_smallest_to_the_largest() -> None:
     solution = solved.plane()
-    u, x = solution.problem.unknowns[0], solution.problem.coordinates[0]
+    u = solution.problem.unknowns[0]
     for one_sided in (u**2, u + 0.3):  # from -0.11 to 1.3: the negative part is a small one
         ax = finished(solution.plot(one_sided))
         _, values = drawn(ax)

@@ -13,6 +13,7 @@ from pibls.plot.scene import Scene, unsuited
 from pibls.sample import Section
 
 _POINTS = 1001
+_LISTED = 8  # more curves than these are told apart by a colour bar
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,7 @@ class Snapshots:
     def draw(self, axes: list[Any]) -> None:
         scene = self.scene
         sections = scene.view.snapshots()
-        # Not to the end of the map, where its yellow would vanish on white.
-        colours = matplotlib("cm").ScalarMappable(cmap="viridis").cmap(np.linspace(0, 0.88, len(sections)))
+        colours = _times_map()(np.linspace(0, 1, len(sections)))
         for ax, quantity in zip(axes, scene.quantities, strict=True):
             curves = []
             for colour, section in zip(colours, sections, strict=True):
@@ -73,7 +73,10 @@ class Snapshots:
             quantity.scale.frame(ax, np.concatenate(curves))
             _dress(ax, sections[0], scene)
             ax.set_ylabel(quantity.label(scene.labels))
-            _list(ax)
+            if len(sections) <= _LISTED:
+                _list(ax)
+            else:
+                _bar(ax, scene, sections)
 
 
 def _list(ax: Any) -> None:
@@ -81,6 +84,23 @@ def _list(ax: Any) -> None:
     beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     place = beside if ax.get_figure().get_layout_engine() is not None else {"loc": "best"}
     ax.legend(frameon=False, fontsize="small", handlelength=1.4, **place)
+
+
+def _times_map() -> Any:
+    # Not to the end of the map, where its yellow would vanish on white.
+    viridis = matplotlib("cm").ScalarMappable(cmap="viridis").cmap
+    return matplotlib("colors").ListedColormap(viridis(np.linspace(0, 0.88, 256)))
+
+
+def _bar(ax: Any, scene: Scene, sections: tuple[Section, ...]) -> None:
+    """Too many curves for a list: their times as colours."""
+    time = scene.view.time
+    assert time is not None  # there are no snapshots without
+    moments = [section.fixed[time] for section in sections]
+    norm = matplotlib("colors").Normalize(min(moments), max(moments))
+    colours = matplotlib("cm").ScalarMappable(norm, _times_map())
+    bar = ax.get_figure().colorbar(colours, ax=ax, pad=0.02, aspect=24)
+    bar.set_label(scene.labels.coordinate(scene.view.domain.coordinates[time]))
 
 
 def _abscissae(section: Section, scene: Scene) -> Any:

@@ -36,14 +36,19 @@ class Labels:
         for symbol, value in values:
             unit = self.units.get(str(symbol))
             text = typeset(f"{name_latex(str(symbol))} = {number(value)}", f"{symbol} = {value:.3g}")
-            parts.append(f"{text} {unit}" if unit else text)
+            parts.append(f"{text} {_unit(unit)}" if unit else text)
         # Two to a line: in five dimensions three coordinates are fixed at a time.
         lines = [", ".join(parts[i : i + 2]) for i in range(0, len(parts), 2)]
         return ",\n".join(lines)
 
     def _with_unit(self, text: str, name: str | None) -> str:
         unit = self.units.get(name) if name is not None else None
-        return f"{text} ({unit})" if unit else text
+        return f"{text} ({_unit(unit)})" if unit else text
+
+
+def _unit(text: str) -> str:
+    """A unit, in mathematical type between two dollars; a single one is money."""
+    return text if text.count("$") % 2 == 0 else text.replace("$", r"\$")
 
 
 def number(value: float) -> str:
@@ -61,7 +66,8 @@ def number(value: float) -> str:
 
 def typeset(latex: str, plain: str) -> str:
     """``$latex$`` where matplotlib can set it, else the plain text."""
-    return f"${latex}$" if _can_set(latex) else plain.replace("$", r"\$")
+    large = latex.replace(r"\frac", r"\dfrac")  # on an axis there is no line to fit into
+    return f"${large}$" if _can_set(large) else plain.replace("$", r"\$")
 
 
 @lru_cache(maxsize=256)

@@ -10,9 +10,11 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels
+from pibls.plot.scale import powers_of_ten
 from pibls.plot.scene import Quantity, Scene, unsuited
 from pibls.sample import Patch, Section, patch_of
 
+_WIDE = 3.0  # a map that much wider than high has its colour bar below
 _SLENDER = 12.0  # a domain that much longer than wide is not drawn to scale
 
 
@@ -48,16 +50,7 @@ class Maps:
                 mappable = fill(ax, patch, v, quantity, norm, scene.levels)
                 dress(ax, cut, scene)
             if scene.colorbar:
-                same = len({cut.free for cut in cuts}) == 1
-                bar = (
-                    own[0]
-                    .get_figure()
-                    .colorbar(mappable, ax=own, pad=0.02, aspect=24, shrink=1.0 if same else 0.8)
-                )
-                _name(bar, quantity.label(scene.labels), len(quantity.field.name))
-                if isinstance(bar.formatter, matplotlib("ticker").ScalarFormatter):
-                    bar.formatter.set_useMathText(True)
-                bar.outline.set_linewidth(0.6)
+                _explain(mappable, own, cuts, quantity, scene)
         if len({cut.free for cut in cuts}) == 1:
             for ax in axes:
                 if ax.get_subplotspec() is not None:
@@ -65,11 +58,23 @@ class Maps:
         return cuts
 
 
-def _name(bar: Any, label: str, letters: int) -> None:
-    """A single letter stands upright: lying down, u reads as n."""
+def _explain(
+    mappable: Any, axes: list[Any], cuts: tuple[Section, ...], quantity: Quantity, scene: Scene
+) -> None:
+    """The colour bar of some maps: beside them, or below a wide one."""
+    same = len({cut.free for cut in cuts}) == 1
+    wide, high = _sides(cuts)[0]
+    below = len(cuts) == 1 and wide > _WIDE * high
+    place = {"location": "bottom", "aspect": 40} if below else {"aspect": 24}
+    bar = axes[0].get_figure().colorbar(mappable, ax=axes, pad=0.02, shrink=1.0 if same else 0.8, **place)
+    label = quantity.label(scene.labels)
     bar.set_label(label)
-    if letters <= 2 and label.count("$") == 2 and label.endswith("$"):
+    if not below and len(quantity.field.name) <= 2 and label.endswith("$"):
+        # A single letter stands upright: lying down, u reads as n.
         bar.ax.yaxis.label.set(rotation=0, horizontalalignment="left", verticalalignment="center")
+    if isinstance(bar.formatter, matplotlib("ticker").ScalarFormatter):
+        bar.formatter.set_useMathText(True)
+    bar.outline.set_linewidth(0.6)
 
 
 def fill(ax: Any, patch: Patch, values: Array, quantity: Quantity, norm: Any, levels: int | None) -> Any:
@@ -100,6 +105,7 @@ def dress(ax: Any, cut: Section, scene: Scene) -> None:
     ax.set_xlabel(scene.labels.coordinate(cut.symbols[0]))
     ax.set_ylabel(scene.labels.coordinate(cut.symbols[1]))
     ax.set_title(scene.title(cut), fontsize="medium")
+    powers_of_ten(ax)
     # As many ticks as have room: a slice through a body may be a narrow strip.
     extent = ax.get_window_extent()
     dpi = ax.get_figure().dpi

@@ -80,7 +80,10 @@ class Sequential:
         return text
 
     def frame(self, ax: Any, values: Array) -> None:
-        ax.ticklabel_format(useMathText=True)
+        low, high = self.limits(values)
+        if (low, high) != _range(values):  # a constant, whose rounding noise is no picture
+            ax.set_ylim(low, high)
+        powers_of_ten(ax)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Signed:
 
     def frame(self, ax: Any, values: Array) -> None:
         ax.axhline(0.0, color="0.5", linewidth=0.6, zorder=0)
-        ax.ticklabel_format(useMathText=True)
+        powers_of_ten(ax)
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,14 @@ class Held:
         margin = 0.05 * (self.high - self.low)
         self.scale.frame(ax, np.array([self.low, self.high]))
         ax.set_ylim(self.low - margin, self.high + margin)
+
+
+def powers_of_ten(ax: Any) -> None:
+    """×10⁶ instead of 1e6, where the axes have numbers of the usual kind."""
+    usual = matplotlib("ticker").ScalarFormatter
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_formatter(), usual):
+            axis.get_major_formatter().set_useMathText(True)
 
 
 def _range(values: Array) -> tuple[float, float]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from pibls.errors import ProblemError
+from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import axes_for
 from pibls.plot.choose import picture_of
 from pibls.plot.labels import Labels
@@ -132,6 +134,7 @@ def scene_of(
                 remedy=f"Leave {name} out.",
             )
     if cmap is not None:
+        check_cmap(cmap)
         quantities = tuple(replace(q, scale=Coloured(q.scale, cmap)) for q in quantities)
     return Scene(
         quantities,
@@ -143,6 +146,19 @@ def scene_of(
         colorbar,
         _band(solution, quantities) if band else None,
     )
+
+
+def check_cmap(name: Any) -> None:
+    """A colour map that matplotlib knows, by name or itself."""
+    known = matplotlib("pyplot").colormaps()
+    if name not in known and not isinstance(name, matplotlib("colors").Colormap):
+        close = get_close_matches(str(name), known, n=1)
+        raise ProblemError(
+            "cmap",
+            expected="the name of a colour map of matplotlib",
+            got=repr(name),
+            remedy=f"Did you mean {close[0]}?" if close else "Write viridis, cividis or RdBu_r.",
+        )
 
 
 def _band(solution: Solution, quantities: tuple[Quantity, ...]) -> float:
