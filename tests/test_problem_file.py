@@ -15,6 +15,7 @@ import sympy as sp
 import pibls
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text, python_functions, read_problem
+from pibls.io.remedies import IN_FILES
 from pibls.io.templates import kinds, summary, template
 from pibls.text import TextError
 
@@ -239,6 +240,14 @@ def test_a_key_below_the_wrong_section_is_explained() -> None:
     text = "[domain]\nx = [0, 1]\nequations = ['u_xx = 1']\n[[conditions]]\ndirichlet = 'u'\nvalue = 0"
     with pytest.raises(TextError, match="move equations to the top of the file"):
         parse_problem(text)
+
+
+def test_remedies_speak_the_language_of_the_file() -> None:
+    source = "".join(p.read_text(encoding="utf-8") for p in Path(pibls.__file__).parent.glob("problem/*.py"))
+    joined = re.sub(r'"\s*\n\s*"', "", source)
+    assert all(remedy in joined for remedy in IN_FILES), "change io/remedies.py too"
+    with pytest.raises(TextError, match=r"Add a section \[time\] with t = \[0, 1\]"):
+        parse_problem(changed('periodic = "v"\ncoordinate = "y"', 'initial = "v"\nvalue = 0'))
 
 
 def test_what_is_missing_is_named() -> None:

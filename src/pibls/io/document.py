@@ -10,6 +10,7 @@ from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.io.places import MAX_NESTING, NestingError, Path, Places, scan
+from pibls.io.remedies import IN_FILES
 from pibls.text import TextError, nearest
 from pibls.text.errors import printable
 
@@ -55,7 +56,8 @@ class Document:
             offset = self.places.inside(start, error.at)
             return self._error(offset, self.name(path), error.expected, error.got, error.remedy)
         offset = self.places.key(path) if key else self.places.value(path)
-        return self._error(offset, error.argument, error.expected, error.got, error.remedy)
+        remedy = IN_FILES.get(error.remedy, error.remedy)
+        return self._error(offset, error.argument, error.expected, error.got, remedy)
 
     def name(self, path: Path) -> str:
         """conditions[1].value, as it is called in messages; lists count from 1."""
@@ -90,6 +92,8 @@ def kind_of(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     kind = _KINDS.get(type(value), f"a {type(value).__name__}")
+    if value == []:
+        return "an empty list"
     return kind if isinstance(value, list) else f"{kind}, {str(value)[:40]}"
 
 

@@ -25,6 +25,7 @@ from pibls.text.tree import (
     Sum,
     Vector,
 )
+from pibls.text.words import FUNCTIONS
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 9)
 _COMPARISONS = ("=", "==", "!=", "<", "<=", ">", ">=")
@@ -187,7 +188,10 @@ class _Parser:
         if token.kind in ("number", "name") or token.text in ("(", "["):
             remedy = "Write * between them; nothing is multiplied without it."
             if before.kind == "name" and token.kind != "sign":
-                remedy = f"Write {before.text}*{token.text}, or {before.text}({token.text}) for a function."
+                called = f"{before.text}({token.text})"
+                remedy = f"Write {before.text}*{token.text}, or {called} for a function."
+                if before.text in FUNCTIONS:
+                    remedy = f"Write {called}."
         elif token.text in (")", "]"):
             remedy = "There is no parenthesis open: remove it."
         elif token.text == ",":

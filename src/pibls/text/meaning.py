@@ -220,7 +220,10 @@ class Reader:
                 " or ".join(map(str, allowed)) if len(allowed) < 4 else f"{allowed[0]} to {allowed[-1]}"
             )
             raise self.refusal(
-                node, f"{expected} argument(s) in {word}(…)", str(given), "Separate them by commas."
+                node,
+                f"{expected} argument(s) in {word}(…)",
+                str(given),
+                "Leave some out." if given > max(allowed) else "Separate them by commas.",
             )
         if word in FORMS:
             return self._form(self, node)
