@@ -131,7 +131,7 @@ REFUSED: list[tuple[str, str]] = [
     ("x +", "The text ends too early"),
     ("2x", r"Write \* between them"),
     ("x y", r"Write x\*y"),
-    ("sin x", r"Write sin\*x, or sin\(x\)"),
+    ("sin x", r"Write sin\(x\)\."),
     ("sin", r"expected sin\(…\)"),
     ("(x + 1", r"Close the \( in front of 'x \+ 1'"),
     ("x)", "no parenthesis open"),
