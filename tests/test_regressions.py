@@ -49,3 +49,47 @@ def test_absolute_value_of_an_undeclared_symbol() -> None:
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x), source)], [pibls.Initial(u, 0)])
     solution = pibls.solve(problem, tol=1e-5)
     assert solution(1.0) == pytest.approx(0.0, abs=1e-4)
+
+
+def test_equations_without_any_linear_term_are_judged_by_their_terms() -> None:
+    """At a solution the sum of the terms is zero: measured by that, every residual looked large."""
+    u, v = sp.Function("u")(x, y), sp.Function("v")(x)
+    ux, uy = u.diff(x), u.diff(y)
+    square = pibls.Box({x: (-0.5, 0.5), y: (-0.5, 0.5)})
+    surface = (1 + uy**2) * u.diff(x, 2) - 2 * ux * uy * u.diff(x, y) + (1 + ux**2) * u.diff(y, 2)
+    scherk = sp.log(sp.cos(y) / sp.cos(x))
+    bump = sp.exp((x**2 + y**2) / 2)
+    ampere = (1 + x**2 + y**2) * sp.exp(x**2 + y**2)
+    flow = sp.sin(2 * x) + x
+    flux = ((1 + flow**2) * flow.diff(x)).diff(x) - flow
+    problems = [
+        (pibls.Problem(square, [surface], [pibls.Dirichlet(u, scherk)]), u, scherk),
+        (
+            pibls.Problem(
+                square,
+                [sp.Eq(u.diff(x, 2) * u.diff(y, 2) - u.diff(x, y) ** 2, ampere)],
+                [pibls.Dirichlet(u, bump)],
+            ),
+            u,
+            bump,
+        ),
+        (
+            pibls.Problem(
+                pibls.Interval(x, 0, 1),
+                [sp.Eq(((1 + v**2) * v.diff(x)).diff(x) - v, flux)],
+                [
+                    pibls.Dirichlet(v, 0, on=sp.Eq(x, 0)),
+                    pibls.Neumann(v, flow.diff(x).subs(x, 1), on=sp.Eq(x, 1)),
+                ],
+            ),
+            v,
+            flow,
+        ),
+    ]
+    for problem, unknown, exact in problems:
+        solution = pibls.solve(problem, tol=1e-8)
+        X = problem.domain.interior(500, np.random.default_rng(1))
+        true = sp.lambdify(problem.coordinates, exact)(*X.T)
+        error = np.abs(solution[unknown](*X.T) - true).max()
+        assert solution.converged
+        assert error <= solution.error.max <= 1e-8 * np.abs(true).max() * 1.5

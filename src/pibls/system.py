@@ -256,6 +256,12 @@ def residuals_at(
         nonlinear = np.array([found_jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
         rest = residual.rest(where.sites[0], where.normals, data, nonlinear)
         terms = [float(np.abs(rest).max(initial=0.0))]
+        if not residual.linear:
+            # Where every derivative stands in a nonlinear term, the rest is all there is, and at a
+            # solution it is zero: its terms are as large as its slopes say.
+            slopes = residual.partials(where.sites[0], where.normals, data, nonlinear)
+            parts = np.abs(slopes * nonlinear)
+            terms.append(float(parts[np.isfinite(parts)].max(initial=0.0)))
         values = rest
         for c, jet in zip(a, residual.linear, strict=True):
             values = values + c * found_jets[jet]
