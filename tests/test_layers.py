@@ -13,7 +13,7 @@ from pibls.later import Later
 ROOT = Path(pibls.__file__).parent
 ORDER = """
 _version arrays blocks rows errors optional later status domain problem text quasi lowering points sincos
-activation basis scale system decomposition streaming solver threads estimate attempt family tune
+activation basis scale system decomposition streaming solver threads estimate attempt family march tune
 progress solution sample plot exchange html drive solve cases
 io cli
 """.split()  # noqa: SIM905 - read as a line of succession

@@ -93,3 +93,20 @@ def test_equations_without_any_linear_term_are_judged_by_their_terms() -> None:
         error = np.abs(solution[unknown](*X.T) - true).max()
         assert solution.converged
         assert error <= solution.error.max <= 1e-8 * np.abs(true).max() * 1.5
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_cycle_is_followed_from_its_start(seed: int) -> None:
+    """Predator and prey over a period and a half: no guess for all times at once leads there."""
+    prey, hunter = sp.Function("a")(t), sp.Function("b")(t)
+    problem = pibls.Problem(
+        pibls.Interval(t, 0, 10),
+        [sp.Eq(prey.diff(t), prey - prey * hunter), sp.Eq(hunter.diff(t), prey * hunter - hunter)],
+        [pibls.Initial(prey, 2), pibls.Initial(hunter, 1)],
+    )
+    solution = pibls.solve(problem, tol=1e-6, seed=seed)
+    times = np.linspace(0, 10, 200)
+    a, b = solution[prey](times), solution[hunter](times)
+    assert solution.converged
+    assert np.ptp(a - np.log(a) + b - np.log(b)) < 1e-6  # the invariant of the cycle
+    assert a.max() - a.min() > 1

@@ -288,3 +288,16 @@ def test_a_short_run_of_the_long_fuzz() -> None:
     assert (tally.crashes, tally.unequal) == ([], [])
     assert tally.inputs == 400
     assert "0 crashes" in tally.report()
+
+
+def test_many_slow_texts_together_are_refused() -> None:
+    """Each of them takes half a second; a file has one budget for all."""
+    slow = "laplacian(laplacian(sin(u*x)*u^2 + cos(x*y*u)))"
+    equations = ", ".join(f'"u_xx = {i}*{slow}"' for i in range(1, 150))
+    text = f"""
+equations = [{equations}]
+domain = {{ x = [0, 1], y = [0, 1] }}
+conditions = [{{ dirichlet = "u", value = 0 }}]
+"""
+    with pytest.raises(ProblemError, match="takes too long"):
+        parse_problem(text)

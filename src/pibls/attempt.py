@@ -65,6 +65,10 @@ class Bench:
         density = _DENSE if tol < _DEMANDING else _USUAL
         return cls(lowered, domain, held_out, check, seed, density)
 
+    def over(self, domain: Domain) -> Bench:
+        """The same for another domain."""
+        return replace(Bench.of(self.lowered, domain, self.seed, 1.0), density=self.density)
+
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
@@ -130,10 +134,12 @@ def attempt(
     start: Attempt | None = None,
     *,
     probe: bool = False,
+    persistent: bool = True,
 ) -> Attempt:
     """Draw the basis, assemble, solve and judge. ``key`` names the random stream.
 
-    ``probe`` asks whether the problem leaves anything undetermined.
+    ``probe`` asks whether the problem leaves anything undetermined; what is not ``persistent`` gives up
+    where a plain descent finds nothing.
     """
     began = time.perf_counter()
     lowered = bench.lowered
@@ -145,7 +151,7 @@ def attempt(
         basis = spec.draw(box_of(bench.domain), bench.stream(1, key))
         where = place(lowered, bench.domain, points, bench.stream(2, key))
         system = system_of(lowered, where, basis)
-        outcome = _solve(system, bench, method, start, key)
+        outcome = _solve(system, bench, method, start, key, persistent)
         residuals, values = judge(lowered, bench.held_out, basis, outcome.w)
         if isinstance(basis, DecomposedBasis):
             residuals["continuity"] = norms_of(jumps(lowered, basis, outcome.w), 1.0)
@@ -185,13 +191,19 @@ def _ridge_factors(J: Matrix, known: Factorization | None) -> RidgeQRFactorizati
 
 
 def _solve(
-    system: AnySystem, bench: Bench, method: Method | None, start: Attempt | None, key: int
+    system: AnySystem,
+    bench: Bench,
+    method: Method | None,
+    start: Attempt | None,
+    key: int,
+    persistent: bool,
 ) -> Outcome:
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
     if system.is_linear or start is None or not start.relative < _TRUST_START:
-        return GaussNewton(rounds=0).solve(system, rng)
+        plain = GaussNewton(rounds=0)
+        return (plain if persistent else replace(plain, continuation=0)).solve(system, rng)
     values = system.values_of(start.basis, start.outcome.w)
     return GaussNewton().descend(system, values, start.relative)
 

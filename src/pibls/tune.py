@@ -14,11 +14,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pibls.attempt import Attempt, Bench, attempt, left_over, where_large
 from pibls.basis import BasisSpec
 from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
 from pibls.family import BroadFamily, CellFamily, Family, LocalFamily, RidgeFamily, WaveFamily
+from pibls.march import is_evolution, march
 from pibls.points import Points
 from pibls.solver import Method
 from pibls.status import Status
@@ -44,6 +46,7 @@ _ENOUGH = 300  # nodes below which the limit, and not the problem, is to blame
 _GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
 # Columns from which the domain may be divided into cells; on a line waves soon resolve anything.
 _CELLS_FROM = {2: 512, 3: 1024}
+_FOLLOWED = 1200  # columns up to which an evolution on a line is followed from its start
 _SEARCHED = 600  # columns up to which other families are tried: beyond that it takes too long
 
 
@@ -102,6 +105,8 @@ class Search:
                 family = family.around(self._places(last))
             now = self._try(family.spec(nodes), last)
             if last is not None and self._is_slow(now, last):
+                now = self._followed(family.spec(nodes), now)
+            if last is not None and self._is_slow(now, last):
                 family, now = self._other_family(family, now, nodes)
                 slow = slow + 1 if now.relative > _FLAT * last.relative else 0
             self._accept(now, last)
@@ -140,6 +145,25 @@ class Search:
         now = attempt(self.bench, spec, self.points, self.method, self._key, start, probe=probe)
         self._report(now, None)
         return now
+
+    @cached_property
+    def _is_evolution(self) -> bool:
+        """Whether this is a nonlinear evolution that may be followed from its start."""
+        lowered = self.bench.lowered
+        return self.method is None and not lowered.is_linear and is_evolution(lowered, self.bench.domain)
+
+    def _followed(self, spec: BasisSpec, now: Attempt) -> Attempt:
+        """Of a nonlinear evolution that was not found at once, the solution followed from its start."""
+        lowered = self.bench.lowered
+        small = spec.size * lowered.unknowns <= (_FOLLOWED if lowered.dimension == 1 else _SEARCHED)
+        if not (small and self._is_evolution and now.relative > _POOR):
+            return now
+        self._key += 1
+        found = march(self.bench, spec, self._key, self._out_of_time_now)
+        if found is None or not found.relative < _GAIN * now.relative:
+            return now
+        self._report(found, None)
+        return found
 
     def _report(self, now: Attempt, error: float | None) -> None:
         seconds = time.perf_counter() - self.began

@@ -53,8 +53,11 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 }
 """What [output] may ask for, and how such files are called."""
 
-MAX_CALLS = 20_000_000
-"""Python calls and returns that SymPy may spend on the analysis of a problem: about ten seconds."""
+MAX_CALLS = 5_000_000
+"""Python calls and returns that SymPy may spend on the analysis of a problem: two or three seconds."""
+
+MAX_FILE_CALLS = 8_000_000
+"""The same for a whole file with all its texts; what people write takes a tenth of a second."""
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ .-]*(?:/[A-Za-z0-9][A-Za-z0-9_ .-]*)*", re.ASCII)
 
@@ -150,9 +153,28 @@ def parse_problem(
     <Problem: linear, u(x), on Interval(x, 0, 1), 1 condition(s)>
     """
     doc = document(text, file)
+    try:
+        with limited(MAX_FILE_CALLS):
+            return _read(doc, text, parameters or {}, functions or {}, stand_ins)
+    except (ExhaustedError, RecursionError, MemoryError):
+        raise ProblemError(
+            doc.file,
+            expected="a problem that can be read in a moment",
+            got="one that takes too long",
+            remedy="Write it more simply: high powers of long sums, and many of them, are slow.",
+        ) from None
+
+
+def _read(
+    doc: Document,
+    text: str,
+    parameters: Mapping[str, Any],
+    functions: Mapping[str, PointFunction],
+    stand_ins: bool,
+) -> ProblemFile:
     doc.table((), doc.values, SECTIONS)
-    given = {**(_stand_ins(text) if stand_ins else {}), **(functions or {})}
-    values = _parameters(doc, parameters or {})
+    given = {**(_stand_ins(text) if stand_ins else {}), **functions}
+    values = _parameters(doc, parameters)
     space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
     names = _with_definitions(doc, space, values, given)
     problem = _problem(doc, space, Texts(doc, names))
@@ -245,13 +267,6 @@ def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
             problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
     except ProblemError as error:
         raise doc.within(error, _origin(error, equations, conditions)) from None
-    except (ExhaustedError, RecursionError, MemoryError):
-        raise ProblemError(
-            doc.file,
-            expected="equations that can be analysed in a moment",
-            got="some that take too long",
-            remedy="Write them more simply: high powers of long sums are slow.",
-        ) from None
     for i, (name, unknown) in enumerate(space.names.unknowns.items()):
         if unknown not in problem.unknowns:
             remedy = f"Add an equation for {name}, or leave it out."

@@ -37,6 +37,8 @@ class _Meter:
 def limited(calls: int) -> Iterator[None]:
     """Raise `ExhaustedError` when the block makes more than so many calls and returns.
 
+    A block within a block takes from the budget of both.
+
     Under a profiler the block runs without a limit: Python has one hook for both.
 
     >>> with limited(1000):
@@ -47,8 +49,12 @@ def limited(calls: int) -> Iterator[None]:
     if before is not None and not isinstance(before, _Meter):
         yield
         return
-    sys.setprofile(_Meter(calls))
+    meter = _Meter(calls if before is None else min(calls, max(before.left, 0)))
+    allowed = meter.left
+    sys.setprofile(meter)
     try:
         yield
     finally:
         sys.setprofile(before)
+        if before is not None:
+            before.left -= allowed - meter.left
