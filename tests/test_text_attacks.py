@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sympy as sp
 from benchmarks.fuzz_inputs import ATTACKS, FILES
-from benchmarks.fuzz_text import read_file, read_text, run
+from benchmarks.fuzz_text import read_equation, read_file, read_relation, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -273,13 +273,16 @@ PIECES = (
 @given(st.lists(st.sampled_from(PIECES), max_size=25))
 @settings(max_examples=1000, deadline=None, derandomize=True)
 def test_any_row_of_words_is_read_or_refused(pieces: list[str]) -> None:
-    read_text("".join(pieces), write=True)
+    text = "".join(pieces)
+    read_equation(text, write=True)
+    read_relation(text)
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=1000, deadline=None, derandomize=True)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    read_text(text)
+    read_equation(text)
+    read_relation(text)
     read_file(text)
 
 

@@ -53,5 +53,5 @@ MAX_TERMS = 5_000
 MAX_COMPONENTS = 10
 """Components of a vector, and coordinates of a domain."""
 
-MAX_CALLS = 1_200_000
-"""Python calls and returns that SymPy may spend on one text: less than a second."""
+MAX_CALLS = 800_000
+"""Python calls and returns that SymPy may spend on one text: less than half a second."""
