@@ -7,24 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 from pibls._version import __version__
 from pibls.cases import cases
-from pibls.domain import Box, Domain, During, Interval, Shape
 from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
-from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
 from pibls.solve import solve
 
 if TYPE_CHECKING:
     from pibls.basis import Broad, Decomposed, Features, Joined, Ridges, Waves
+    from pibls.domain import Box, Domain, During, Interval, Shape
     from pibls.estimate import ErrorEstimate
     from pibls.io import load
     from pibls.points import Points
+    from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
     from pibls.solution import Solution
     from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, RidgeQR, TrustRegion
     from pibls.status import Status
     from pibls.tune import Progress
 
-# Settings and results are loaded when first used, so that `import pibls` costs little more than
-# `import sympy`.
+# Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
 _LATER = {
+    "Box": "domain",
+    "Domain": "domain",
+    "During": "domain",
+    "Interval": "domain",
+    "Shape": "domain",
+    "Condition": "problem",
+    "Dirichlet": "problem",
+    "Initial": "problem",
+    "Neumann": "problem",
+    "Periodic": "problem",
+    "Problem": "problem",
+    "Robin": "problem",
+    "dn": "problem",
+    "known": "problem",
     "Broad": "basis",
     "Features": "basis",
     "Waves": "basis",

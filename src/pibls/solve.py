@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pibls.errors import ConvergenceWarning, ProblemError
-from pibls.problem import Problem
 
 if TYPE_CHECKING:
     # Only at the first solve: `import pibls` need not wait for what it does not use.
     from pibls.basis import BasisSpec
     from pibls.points import Points
+    from pibls.problem import Problem
     from pibls.solution import Solution
     from pibls.solver import Method
     from pibls.tune import Progress
@@ -87,6 +87,8 @@ def solve(
 
 
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
+    from pibls.problem import Problem
+
     if not isinstance(problem, Problem):
         raise ProblemError(
             "problem",
