@@ -203,7 +203,7 @@ MISTAKES: list[tuple[str, str, str, str]] = [
     ('"u", "v"', '"u", "v", "w"', "line 2, column 24", "unknowns that stand in an equation, got w"),
     ('periodic = "v"\ncoordinate = "y"', 'initial = "v"\nvalue = 0', "line 36", "a domain with time"),
     ('"k2*sin(x)"', '"k2*sin(z)"', "line 17, column 13", "a name that is declared"),
-    ('dirichlet = "u"', 'dirichlett = "u"', "line 19, column 1", "Did you mean dirichlet"),
+    ('dirichlet = "u"', 'dirichlett = "u"', "line 20, column 1", "Did you mean dirichlet"),
     ('dirichlet = "u"', 'dirichlet = "u*x"', "line 19, column 1", "an unknown such as"),
     ('value = "x*y"', 'valeu = "x*y"', "line 21, column 1", "Did you mean value"),
     ('value = "x*y"\n', "", "line 19, column 1", "value in a dirichlet condition, got none"),

@@ -179,12 +179,13 @@ class Solution:
         """A few lines that say what was solved, how, and how well."""
         p = self.problem
         kind = "linear" if p.is_linear else "nonlinear"
+        wanted = f" (wanted: {self.tol:g} of max|u|)" if self.history else ""
         steps = f"{self.steps} step{'s' * (self.steps != 1)}"
         lines = [
             f"{kind} problem for {', '.join(map(str, p.unknowns))} on {p.domain!r}",
             f"{self.nodes} nodes per unknown, {steps}, {self.seconds:.3g} s, seed {self.seed}",
             f"converged: {'yes' if self.converged else 'no'}. {self.explanation}",
-            f"estimated error: {self.error}",
+            f"estimated error: {self.error}{wanted}",
             "residuals on held-out points:",
         ]
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]

@@ -15,10 +15,12 @@ class Status(Enum):
         "The estimate says where it lies; a larger tol would be met."
     )
     NODE_LIMIT = (
-        "The node limit was reached before the tolerance: raise max_nodes, or accept the estimated error."
+        "The node limit was reached before the tolerance: raise max_nodes, or take what there is for as good "
+        "as its estimated error says. Slow convergence often means that conditions disagree at a corner."
     )
     TIME_LIMIT = (
-        "The time limit was reached before the tolerance: raise time_limit, or accept the estimated error."
+        "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
+        "for as good as its estimated error says."
     )
     INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (

@@ -43,6 +43,7 @@ _DIVIDE = 2.0  # many columns in cells cost far less than in one piece: cells ma
 _REACH = (10.0, 30.0)  # the steepest ridges that are added, relative to the size of the domain
 _PLACES = 300
 _ENOUGH = 300  # nodes below which the limit, and not the problem, is to blame
+_ADRIFT_FROM = 1000  # columns from which three different functions in a row are no solution
 _GIVE_UP = 2000  # columns before which nothing is called unsolvable: to try costs little
 # Columns from which the domain may be divided into cells; on a line waves soon resolve anything.
 _CELLS_FROM = {2: 512, 3: 1024}
@@ -79,6 +80,8 @@ class Search:
     status: Status = Status.NODE_LIMIT
     history: list[Progress] = field(default_factory=list)
     _key: int = 0
+    _seconds: float = 0.0
+    """How long the attempt before the last took."""
     _ridges_tried: bool = False
     _confirmed: Attempt | None = None
 
@@ -96,7 +99,7 @@ class Search:
         """Widen until the tolerance is met or nothing more is to be gained."""
         d = self.bench.lowered.dimension
         family: Family = WaveFamily.isotropic(d)
-        last, slow = None, 0
+        last, slow, adrift = None, 0, 0
         for nodes in self._widths(d):
             if last is not None and self._out_of_time(last):
                 self.status = Status.TIME_LIMIT
@@ -111,6 +114,10 @@ class Search:
                 slow = slow + 1 if now.relative > _FLAT * last.relative else 0
             self._accept(now, last)
             if self._finished(now, last, family, nodes):
+                break
+            adrift = adrift + 1 if self._is_adrift(now, last) else 0
+            if adrift >= 2 and nodes * self.bench.lowered.unknowns >= _ADRIFT_FROM:
+                self.status = Status.NO_SOLUTION
                 break
             if slow >= 3 and now.relative > _LARGE and nodes * self.bench.lowered.unknowns >= _GIVE_UP:
                 self.status = Status.NO_SOLUTION
@@ -183,6 +190,14 @@ class Search:
     def _is_slow(self, now: Attempt, last: Attempt) -> bool:
         return now.relative > max(_SLOW * last.relative, 1e-7)
 
+    def _is_adrift(self, now: Attempt, last: Attempt | None) -> bool:
+        """Small residuals, and another function each time: next to a blow-up any residual looks small."""
+        if last is None or self.bench.lowered.is_linear:
+            return False
+        if not _NOTHING * last.relative < now.relative < _LARGE:
+            return False
+        return compare(now.values, last.values).max > SAFETY * _NOTHING * now.size
+
     def _finished(self, now: Attempt, last: Attempt | None, family: Family, nodes: int) -> bool:
         """Whether an independent second solution confirms that this is the end."""
         flat = last is not None and _SMALL > now.relative > _FLAT * last.relative
@@ -249,8 +264,10 @@ class Search:
     def _out_of_time(self, last: Attempt) -> bool:
         if self.time_limit is None:
             return False
-        # The next attempt has twice the columns and rows: up to eight times the work.
-        return time.perf_counter() - self.began + 8.0 * last.seconds > self.time_limit
+        # Twice the columns and rows are up to eight times the work; as much more as the last step took.
+        growth = min(max(last.seconds / self._seconds, 2.0), 8.0) if self._seconds else 2.0
+        self._seconds = last.seconds
+        return time.perf_counter() - self.began + growth * last.seconds > self.time_limit
 
     def _other_family(self, family: Family, now: Attempt, nodes: int) -> tuple[Family, Attempt]:
         """The family that the held-out points prefer at this width."""

@@ -137,7 +137,10 @@ def solve(
 
 @app.command()
 def check(
-    problem: ProblemPath, param: ParamOption = None, picture: PictureOption = None, json: JsonOption = False
+    problem: ProblemPath,
+    param: ParamOption = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the domain into this file (svg).")] = None,
+    json: JsonOption = False,
 ) -> None:
     """Say what was understood: unknowns, linearity, orders, conditions and where they hold.
 
@@ -222,6 +225,9 @@ def sweep(
     problem: ProblemPath,
     param: Annotated[list[str], typer.Option("--param", "-p", help="NAME=1,2,3 or NAME=START:STOP:COUNT.")],
     tol: TolOption = None,
+    seed: SeedOption = None,
+    max_nodes: NodesOption = None,
+    time_limit: TimeOption = None,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for solutions.")] = None,
     at: Annotated[list[str] | None, typer.Option(help="Also the value there: x=0.5,y=0.2.")] = None,
     json: JsonOption = False,
@@ -242,14 +248,15 @@ def sweep(
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
         values_of, missed = combinations(param), 0
-        for row in swept(problem, values_of, tol, output, at or []):
+        given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
+        for row in swept(problem, values_of, given, output, at or []):
             if json:
                 as_json(row)
             else:
-                given = ", ".join(f"{k}={short(v)}" for k, v in row["parameters"].items())
+                which = ", ".join(f"{k}={short(v)}" for k, v in row["parameters"].items())
                 values = "  ".join(values_text(v) for v in row["values"])
                 how = f"error {row['error']:.1e}  {row['seconds']:6.2f} s"
-                typer.echo(f"{given:24s} {row['status']:12s} {how}  {values}".rstrip())
+                typer.echo(f"{which:24s} {row['status']:12s} {how}  {values}".rstrip())
             missed += not row["converged"]
         if missed and not json:
             err.print(f"{missed} of {len(values_of)} did not reach the tolerance", markup=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,15 @@ def _malformed(text: str) -> ProblemError:
 
 
 def swept(
-    problem: Path, values: list[dict[str, float]], tol: float | None, folder: Path | None, at: list[str]
+    problem: Path,
+    values: list[dict[str, float]],
+    given: Mapping[str, Any],
+    folder: Path | None,
+    at: list[str],
 ) -> Iterator[dict[str, Any]]:
     """A row per combination, as soon as it is solved."""
     for parameters in values:
-        solution = _one(problem, parameters, tol, folder)
+        solution = _one(problem, parameters, given, folder)
         yield {
             "parameters": parameters,
             "converged": solution.converged,
@@ -78,7 +82,7 @@ def swept(
         }
 
 
-def _one(problem: Path, parameters: dict[str, float], tol: float | None, folder: Path | None) -> Any:
+def _one(problem: Path, parameters: dict[str, float], given: Mapping[str, Any], folder: Path | None) -> Any:
     import warnings
 
     import pibls
@@ -86,12 +90,13 @@ def _one(problem: Path, parameters: dict[str, float], tol: float | None, folder:
     from pibls.status import Status
 
     file = read_problem(problem, parameters=parameters)
-    settings = {**file.settings, **({"tol": tol} if tol is not None else {})}
+    settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
     name = "_".join(f"{k}={short(v)}" for k, v in parameters.items())
     saved = None if folder is None else folder / f"{problem.stem}.{name}.pibls"
     if saved is not None and saved.exists():
         found = pibls.load(saved)
-        if found.problem == file.problem and found.tol == settings["tol"]:
+        same = (found.tol, found.seed) == (settings["tol"], settings["seed"])
+        if found.problem == file.problem and same:
             return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)

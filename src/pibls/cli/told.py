@@ -69,7 +69,7 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
         *_under("conditions", [f"{i}. {c['equation']}, {c['where']}" for i, c in conditions]),
     ]
     if facts["without_condition"]:
-        rows.append(("none", f"where {', '.join(facts['without_condition'])}"))
+        rows.append(("no condition", f"where {', '.join(facts['without_condition'])}"))
     for word, text in rows:
         table.add_row(word, Text(text))  # a formula may hold brackets, which are no markup
     return table

@@ -135,8 +135,14 @@ def _condition(texts: Texts, space: Space, path: Path, table: Mapping[str, Any])
     if len(kinds) != 1:
         strange = next((nearest(k, KINDS) for k in table if k not in KINDS and nearest(k, KINDS)), "")
         got = " and ".join(kinds) or ", ".join(list(table)[:5]) or "nothing"
+        misspelt = [k for k in table if k not in KINDS and nearest(k, KINDS)]
+        place = (*path, misspelt[0]) if misspelt and not kinds else path
         raise doc.refusal(
-            path, f"one kind of condition ({', '.join(KINDS)})", got, f"{strange}Name one kind in each."
+            place,
+            f"one kind of condition ({', '.join(KINDS)})",
+            got,
+            f"{strange}Name one kind in each.",
+            key=True,
         )
     kind = kinds[0]
     doc.table(path, table, (kind, *KINDS[kind]))
