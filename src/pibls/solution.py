@@ -16,9 +16,12 @@ from pibls.estimate import ErrorEstimate, Norms
 from pibls.later import Later
 from pibls.lowering import Residual, lower_form
 from pibls.problem import Inside, Jet, Language, Problem, within
+from pibls.problem.corners import clashes
 from pibls.problem.coverage import uncovered
 from pibls.status import Status
 from pibls.system import jet_values
+
+_SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,15 @@ class Solution:
 
     @property
     def explanation(self) -> str:
-        """The status in a sentence; of an under-determined problem, also where no condition holds."""
+        """The status in a sentence; where it went wrong, what is suspicious about the conditions."""
+        text = self.status.value
         bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
-        return (
-            f"{self.status.value} No condition holds where {', '.join(bare)}." if bare else self.status.value
-        )
+        corners = clashes(self.problem) if self.status in _SLOW else ()
+        if bare:
+            text += f" No condition holds where {', '.join(bare)}."
+        if corners:
+            text += f" Look there: {'; '.join(corners)}; the solution is singular there and converges slowly."
+        return text
 
     @property
     def message(self) -> str:

@@ -16,7 +16,7 @@ class Status(Enum):
     )
     NODE_LIMIT = (
         "The node limit was reached before the tolerance: raise max_nodes, or take what there is for as good "
-        "as its estimated error says. Slow convergence often means that conditions disagree at a corner."
+        "as its estimated error says."
     )
     TIME_LIMIT = (
         "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "

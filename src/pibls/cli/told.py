@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pibls.problem import Problem
+from pibls.problem.corners import clashes
 from pibls.problem.coverage import uncovered
 from pibls.problem.wording import PlainPen, conditions_in_words
 from pibls.solution import Solution
@@ -53,6 +54,7 @@ def understood(problem: Problem) -> dict[str, Any]:
             for c, (what, where) in zip(problem.conditions, conditions_in_words(problem, pen), strict=True)
         ],
         "without_condition": list(uncovered(problem)),
+        "clashes": list(clashes(problem)),
     }
 
 
@@ -70,6 +72,7 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
     ]
     if facts["without_condition"]:
         rows.append(("no condition", f"where {', '.join(facts['without_condition'])}"))
+    rows += _under("careful", [f"{text}: singular there" for text in facts["clashes"]])
     for word, text in rows:
         table.add_row(word, Text(text))  # a formula may hold brackets, which are no markup
     return table

@@ -1,0 +1,75 @@
+"""Conditions of neighbouring sides: which pairs disagree where they meet."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.problem.corners import clashes
+from tests.test_gallery import common
+
+x, y, t = sp.symbols("x y t")
+u, w = sp.Function("u")(x, y), sp.Function("u")(x, t)
+BOX = pibls.Box({x: (0, 2), y: (-1, 1)})
+ROD = pibls.Interval(x, 0, 1).during(t, 0, 1)
+SMOOTH = sp.exp(x / 2) * sp.cos(2 * y) + x * y**2
+
+
+def plate(strength: int) -> pibls.Problem:
+    """Smooth for strength 1; else the flux through x = 2 does not fit the values on y = 1."""
+    return pibls.Problem(
+        BOX,
+        [u.diff(x, 2) + u.diff(y, 2) - SMOOTH.diff(x, 2) - SMOOTH.diff(y, 2)],
+        [
+            pibls.Dirichlet(u, SMOOTH, on=sp.Or(sp.Eq(x, 0), sp.Eq(y, 1))),
+            pibls.Neumann(u, strength * SMOOTH.diff(x), on=sp.Eq(x, 2)),
+            pibls.Robin(u, 3 * SMOOTH - 2 * SMOOTH.diff(y), alpha=3, beta=2, on=sp.Eq(y, -1)),
+        ],
+    )
+
+
+def rod(*conditions: object, order: int = 1) -> pibls.Problem:
+    return pibls.Problem(ROD, [w.diff(t, order) - w.diff(x, 2)], list(conditions))
+
+
+@pytest.mark.parametrize(
+    ("problem", "corners"),
+    [
+        (plate(1), ()),
+        (plate(2), ("conditions 1 and 2 disagree at x = 2, y = 1",)),
+        (rod(pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))), ()),
+        (
+            rod(
+                pibls.Dirichlet(w, 0, on=sp.Eq(x, 0)),
+                pibls.Neumann(w, 0, on=sp.Eq(x, 1)),
+                pibls.Initial(w, x),
+            ),
+            ("conditions 2 and 3 disagree at x = 1, t = 0",),
+        ),
+        (rod(pibls.Periodic(w, x), pibls.Initial(w, x)), ()),
+        (
+            rod(pibls.Dirichlet(w, sp.sin(t)), pibls.Initial(w, 0), pibls.Initial(w.diff(t), 0), order=2),
+            ("conditions 1 and 3 disagree at x = 0, t = 0", "conditions 1 and 3 disagree at x = 1, t = 0"),
+        ),
+        (
+            rod(pibls.Dirichlet(w, lambda x, t: x), pibls.Initial(w, 1)),  # a Python function has values too
+            ("conditions 1 and 2 disagree at x = 0, t = 0",),
+        ),
+    ],
+)
+def test_corners(problem: pibls.Problem, corners: tuple[str, ...]) -> None:
+    assert clashes(problem) == corners
+
+
+def test_the_problems_of_the_gallery_and_of_the_paper_agree_with_themselves() -> None:
+    for name in common.names():
+        assert clashes(common.example(name).problem) == (), name
+    for name in pibls.cases:
+        assert clashes(pibls.cases[name].problem) == (), name
+
+
+def test_a_slow_solve_says_where_to_look() -> None:
+    with pytest.warns(pibls.ConvergenceWarning, match="conditions 1 and 2 disagree at x = 2, y = 1"):
+        solution = pibls.solve(plate(2), max_nodes=300)
+    assert "singular there" in solution.summary()
