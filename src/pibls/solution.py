@@ -21,6 +21,7 @@ from pibls.problem.coverage import uncovered
 from pibls.status import Status
 from pibls.system import jet_values
 
+_NAMED = 3  # corners
 _SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
@@ -64,7 +65,9 @@ class Solution:
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
         if corners:
-            text += f" Look there: {'; '.join(corners)}; the solution is singular there and converges slowly."
+            more = f"; and {len(corners) - _NAMED} more" if len(corners) > _NAMED else ""
+            named = "; ".join(corners[:_NAMED])
+            text += f" The solution is singular in corners, and converges slowly: {named}{more}."
         return text
 
     @property

@@ -72,7 +72,7 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
     ]
     if facts["without_condition"]:
         rows.append(("no condition", f"where {', '.join(facts['without_condition'])}"))
-    rows += _under("careful", [f"{text}: singular there" for text in facts["clashes"]])
+    rows += _under("singular", facts["clashes"])
     for word, text in rows:
         table.add_row(word, Text(text))  # a formula may hold brackets, which are no markup
     return table

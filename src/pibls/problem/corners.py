@@ -1,15 +1,17 @@
 """B[g_A] = 0 where A and B meet: do the conditions of neighbouring sides agree at their corner?
 
 If u = g on one side, then u and its derivative along that side are known up to the corner, and a condition on
-the next side that speaks of these can be checked there. Where two disagree, the solution has a singularity in
-the corner, and converges slowly however wide the basis.
+the next side that speaks of these can be checked there. With values on both sides the equation itself can be
+checked: -Δu = 1 with u = 0 all around does not hold in the corners of a square. Where something disagrees,
+the solution has a singularity in the corner, and converges slowly however wide the basis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -17,7 +19,7 @@ import sympy as sp
 from pibls.arrays import Array
 from pibls.domain import Boundary, box_of, faces_of, time_of
 from pibls.domain.face import Extruded, FlatFace
-from pibls.problem.conditions import Dirichlet, Initial, dn
+from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
 from pibls.problem.region import Part, Region, Slice
 from pibls.problem.wording import condition_regions
@@ -50,23 +52,23 @@ def clashes(problem: Problem) -> tuple[str, ...]:
     >>> clashes(pibls.Problem(rod, [u.diff(t) - u.diff(x, 2)], conditions))
     ('conditions 1 and 2 disagree at x = 0, t = 0',)
     """
-    sides = _sides(problem)
     regions = condition_regions(problem)
     found: dict[str, None] = {}
-    for a in sides:
-        for b in sides:
-            if a.axis == b.axis:
-                continue
-            corner = _corner(problem, a, b)
-            for i in _holding(regions, problem, a, b):
-                for j in _holding(regions, problem, b, a):
-                    if i != j and _disagree(problem, i, a, j, b, corner):
-                        first, second = sorted((i, j))
-                        place = ", ".join(
-                            f"{problem.coordinates[s.axis]} = {s.level:g}"
-                            for s in sorted((a, b), key=lambda s: s.axis)
-                        )
-                        found[f"conditions {first + 1} and {second + 1} disagree at {place}"] = None
+    for a, b in permutations(_sides(problem), 2):
+        if a.axis == b.axis:
+            continue
+        place = ", ".join(
+            f"{problem.coordinates[s.axis]} = {s.level:g}" for s in sorted((a, b), key=lambda s: s.axis)
+        )
+        here = dict(zip(problem.coordinates, _corner(problem, a, b), strict=True))
+        for i in _holding(regions, problem, a, b):
+            for j in _holding(regions, problem, b, a):
+                first, second = sorted((i, j))
+                if i != j and _disagree(problem, i, a, j, b, here):
+                    found[f"conditions {first + 1} and {second + 1} disagree at {place}"] = None
+                elif a.axis < b.axis and _unfit(problem, i, a, j, b, here):
+                    which = f"conditions {first + 1} and {second + 1}" if i != j else f"condition {i + 1}"
+                    found[f"the equations do not fit {which} at {place}"] = None
     return tuple(found)
 
 
@@ -107,26 +109,55 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
             yield i
 
 
-def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, corner: Array) -> bool:
+def _given(problem: Problem, i: int, side: _Side) -> tuple[Any, Any] | None:
+    """(u, g) where condition i says u = g on a side."""
+    condition = problem.conditions[i]
+    u = condition.expression if isinstance(condition, Initial) else getattr(condition, "u", None)
+    if not isinstance(condition, (Dirichlet, Initial)) or u not in problem.unknowns:
+        return None
+    g = as_expression(condition.value, problem.coordinates, "value")
+    return u, g.subs(problem.coordinates[side.axis], side.level)
+
+
+def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[Any, float]) -> bool:
     """Whether condition j on the side b contradicts u = g, condition i on the side a."""
-    given = problem.conditions[i]
-    u = given.expression if isinstance(given, Initial) else getattr(given, "u", None)
-    if not isinstance(given, (Dirichlet, Initial)) or u not in problem.unknowns:
+    given = _given(problem, i, a)
+    if given is None:
         return False
-    coordinates = problem.coordinates
-    residual = problem.conditions[j].residual(coordinates)
-    g = as_expression(given.value, coordinates, "value").subs(coordinates[a.axis], a.level)
-    other = [w for w in problem.unknowns if w != u and residual.has(w)]
-    across = any(coordinates[a.axis] in d.variables for d in residual.atoms(sp.Derivative))
+    u, g = given
+    residual = problem.conditions[j].residual(problem.coordinates)
+    other = any(residual.has(w) for w in problem.unknowns if w != u)
+    across = any(problem.coordinates[a.axis] in d.variables for d in residual.atoms(sp.Derivative))
     if other or across or not residual.has(u):
         return False
-    normal = residual.replace(dn, lambda e: b.sign * e.diff(coordinates[b.axis]))
-    here = dict(zip(coordinates, corner, strict=True))
+    normal = residual.replace(dn, lambda e: b.sign * e.diff(problem.coordinates[b.axis]))
+    return _is_nonzero(normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here)
+
+
+def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[Any, float]) -> bool:
+    """Whether the equation of a single unknown contradicts its values on both sides."""
+    one, two = _given(problem, i, a), _given(problem, j, b)
+    if one is None or two is None or len(problem.unknowns) > 1:
+        return False
+    x, y = problem.coordinates[a.axis], problem.coordinates[b.axis]
+    u, along_y, along_x = one[0], one[1], two[1]  # on the side x = …, u is known along y
+    residual = residual_of(problem.equations[0], "equations")
+    table = {}
+    for d in residual.atoms(sp.Derivative):
+        if d.expr != u or {x, y} <= set(d.variables):
+            return False  # a mixed derivative is known on neither side
+        table[d] = (along_x if x in d.variables else along_y).diff(*d.variables)
+    terms = [term.xreplace(table).subs(u, along_y) for term in sp.Add.make_args(residual)]
+    return _is_nonzero(sp.Add(*terms), tuple(terms), here)
+
+
+def _is_nonzero(e: Any, terms: tuple[Any, ...], here: dict[Any, float]) -> bool:
+    """Whether an expression is far from zero next to these."""
+    parts = [part.doit() for part in (e, *terms)]
+    if any(part.has(sp.Derivative) for part in parts):
+        return False  # of a Python function
     try:
-        # How far it is from zero, next to what is given on both sides.
-        left, one, two = (
-            abs(float(e.doit().subs(here))) for e in (normal.subs(u, g), g, normal.subs(u, sp.S.Zero))
-        )
+        value, *sizes = (abs(float(part.subs(here))) for part in parts)
     except (TypeError, ValueError):
         return False  # it has no value there
-    return left > _TOLERANCE * max(one, two)
+    return value > _TOLERANCE * max(sizes)
