@@ -160,6 +160,11 @@ def test_an_unknown_colour_map_is_named() -> None:
         solved.plane().plot(cmap="viridus")
 
 
+def test_an_error_needs_something_to_compare_with() -> None:
+    with pytest.raises(pibls.ProblemError, match=r"plot_error\(exact\): expected the exact solution"):
+        solved.plane().plot_error()
+
+
 def test_values_of_one_sign_go_from_the_smallest_to_the_largest() -> None:
     solution = solved.plane()
     u = solution.problem.unknowns[0]

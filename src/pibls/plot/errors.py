@@ -18,7 +18,7 @@ from pibls.solution import Solution
 
 def plot_error(
     solution: Solution,
-    exact: Any,
+    exact: Any = None,
     *,
     log: bool = False,
     kind: str | None = None,
@@ -43,6 +43,13 @@ def plot_error(
     >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
     >>> ax = pibls.solve(problem).plot_error(sp.exp(x))
     """
+    if exact is None:
+        raise ProblemError(
+            "plot_error(exact)",
+            expected="the exact solution to compare with",
+            got="none",
+            remedy="Without one, solution.error is the estimate, and plot_residual() shows where it comes from.",
+        )
     scale: Scale = Magnitude() if log else Signed()
     quantities = []
     for u, known in _exact_by_unknown(solution, exact):
