@@ -48,7 +48,7 @@ def plot_error(
             "plot_error(exact)",
             expected="the exact solution to compare with",
             got="none",
-            remedy="Without one, solution.error is the estimate, and plot_residual() shows where it comes from.",
+            remedy="Without one, solution.error is an estimate, and plot_residual() shows where it is worst.",
         )
     scale: Scale = Magnitude() if log else Signed()
     quantities = []
