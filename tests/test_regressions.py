@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -110,3 +112,29 @@ def test_a_cycle_is_followed_from_its_start(seed: int) -> None:
     assert solution.converged
     assert np.ptp(a - np.log(a) + b - np.log(b)) < 1e-6  # the invariant of the cycle
     assert a.max() - a.min() > 1
+
+
+def test_where_a_constant_is_no_start_a_growing_function_is() -> None:
+    """About zero u'² says nothing, and u''/u' or log u' have no linearisation at all."""
+    u, v = sp.Function("u")(x), sp.Function("v")(x)
+    line, start = pibls.Interval(x, 0, 1), sp.Eq(x, 0)
+    curve = x + x**2 / 2
+    problems: list[tuple[list[Any], list[Any], Any]] = [
+        ([sp.Eq(u.diff(x) ** 2, (1 + x) ** 2)], [pibls.Dirichlet(u, 0, on=start)], curve),
+        ([sp.Eq(u.diff(x, 2) / u.diff(x), 1 / (1 + x))], [pibls.Dirichlet(u, curve)], curve),
+        ([sp.Eq(sp.log(u.diff(x)) + u, x + sp.exp(x))], [pibls.Dirichlet(u, 1, on=start)], sp.exp(x)),
+        ([sp.Eq((u.diff(x) ** 3).diff(x), 6 * (2 * x + 1) ** 2)], [pibls.Dirichlet(u, x**2 + x)], x**2 + x),
+        (
+            [u.diff(x, 2) + v**2 * u, v.diff(x)],
+            [
+                pibls.Dirichlet(u, sp.sin(2 * x), on=line),
+                pibls.Condition(sp.Eq(u.diff(x), 2), on=start),
+            ],
+            sp.sin(2 * x),
+        ),
+    ]
+    X = np.linspace(0, 1, 101)
+    for equations, conditions, exact in problems:
+        solution = pibls.solve(pibls.Problem(line, equations, conditions), tol=1e-8)
+        assert solution.converged
+        assert np.abs(solution[u](X) - sp.lambdify(x, exact)(X)).max() < 1e-7

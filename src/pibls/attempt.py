@@ -11,17 +11,20 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Decomposed, DecomposedBasis
+from pibls.basis.growth import Growth
 from pibls.decomposition import jumps
 from pibls.domain import Domain, box_of, time_of
+from pibls.errors import ProblemError
 from pibls.estimate import Norms, judge, norms_of
 from pibls.lowering import LoweredProblem, Residual
 from pibls.points import Points, PointSet, place
-from pibls.problem import Inside, Region
+from pibls.problem import Inside, Region, Slice
 from pibls.rows import Matrix, is_finite
 from pibls.solver import Factorization, GaussNewton, Method, Outcome, RidgeQR
 from pibls.solver.block_qr import BlockFactorization
 from pibls.solver.ridge_qr import RidgeQRFactorization
 from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.status import Status
 from pibls.streaming import AnySystem, system_of
 from pibls.system import residuals_at
 from pibls.threads import sensible_threads
@@ -29,6 +32,7 @@ from pibls.threads import sensible_threads
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _CANDIDATES = 16  # points looked at for each place that is drawn
 _PROBES = 24
+_MANY_STARTS = 300  # columns up to which several starts are tried: beyond that each takes too long
 _SCANNED = 10_000  # points at which the data are looked at for narrow extremes
 _NARROW = 1.5  # a source that much larger than at the held-out points hides between them
 _EXTREMES = 24
@@ -202,10 +206,35 @@ def _solve(
     if method is not None:
         return method.solve(system, rng)
     if system.is_linear or start is None or not start.relative < _TRUST_START:
-        plain = GaussNewton(rounds=0)
-        return (plain if persistent else replace(plain, continuation=0)).solve(system, rng)
+        plain = GaussNewton(rounds=0) if persistent else GaussNewton(rounds=0, continuation=0)
+        return _from_scratch(system, plain, bench, rng)
     values = system.values_of(start.basis, start.outcome.w)
     return GaussNewton().descend(system, values, start.relative)
+
+
+def _from_scratch(system: AnySystem, method: GaussNewton, bench: Bench, rng: np.random.Generator) -> Outcome:
+    """From a constant; where that leads nowhere, from a function that grows or falls."""
+    best, refusal = None, None
+    try:
+        best = method.solve(system, rng)
+    except ProblemError as error:  # no constant has a linearisation
+        refusal = error
+    if refusal is None and (best is None or best.status is not Status.STALLED):
+        assert best is not None
+        return best
+    # What has initial values is followed from them, which does more than another start.
+    starts = any(isinstance(r.region, Slice) for r in bench.lowered.residuals)
+    if refusal is not None or (not starts and system.shape[1] <= _MANY_STARTS):
+        growth = Growth(box_of(bench.domain))
+        for sign in (1.0, -1.0):
+            v = system.values_of(growth, np.full(bench.lowered.unknowns, sign))
+            if all(is_finite(part) for part in system.linearise(v)):
+                found = method.descend(system, v)
+                best = found if best is None or found.cost < best.cost else best
+    if best is None:
+        assert refusal is not None
+        raise refusal
+    return best
 
 
 def _unknowns(phi: Array, w: Array) -> Array:

@@ -125,6 +125,8 @@ class Search:
             last = now
         else:
             self._at_the_limit(last, family)
+            if adrift >= 2 and not self.status.converged:
+                self.status = Status.NO_SOLUTION
 
     def _admit(self) -> None:
         """Where the equations do not hold, no comparison of two such functions bounds the error."""
