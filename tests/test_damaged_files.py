@@ -1,0 +1,484 @@
+"""Damaged, forged and foreign files: refused, never executed, and without exhausting memory."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import os
+import pickle
+import random
+import struct
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pibls
+from pibls.basis import Decomposed, FeatureBasis
+from pibls.io.container import MAX_FILE, MAX_HEADER, SIGNATURE, VERSION
+from tests.saved import START, check_same, quickly, small
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def test_every_byte_counts(file: Path) -> None:
+    """Each bit of each byte, and all of them at once."""
+    data = file.read_bytes()
+    assert len(data) < 2000
+    descriptor = os.open(file, os.O_RDWR)
+    try:
+        for i, byte in enumerate(data):
+            for change in (1, 2, 4, 8, 16, 32, 64, 128, 255):
+                os.pwrite(descriptor, bytes([byte ^ change]), i)
+                with pytest.raises(pibls.ProblemError):
+                    pibls.load(file)
+            os.pwrite(descriptor, data[i : i + 1], i)
+    finally:
+        os.close(descriptor)
+    pibls.load(file)
+
+
+def test_every_truncation_is_refused(file: Path) -> None:
+    data = file.read_bytes()
+    for n in reversed(range(len(data))):
+        os.truncate(file, n)
+        with pytest.raises(pibls.ProblemError):
+            pibls.load(file)
+    file.write_bytes(data[8:])
+    with pytest.raises(pibls.ProblemError, match="expected a solution file of pibls"):
+        pibls.load(file)
+
+
+@pytest.mark.parametrize("more", [b"\0", b"x" * 8, b"\0" * 64])
+def test_something_behind_the_end_is_refused(file: Path, more: bytes) -> None:
+    file.write_bytes(file.read_bytes() + more)
+    with pytest.raises(pibls.ProblemError, match=r"agree with their checksum.*damaged or cut off"):
+        pibls.load(file)
+
+
+def test_blocks_of_zeros_and_swaps_are_refused(file: Path) -> None:
+    data = file.read_bytes()
+    for start in range(0, len(data) - 16, 8):
+        first, second = data[start : start + 8], data[start + 8 : start + 16]
+        for middle in (second + first, bytes(16)):
+            changed = data[:start] + middle + data[start + 16 :]
+            if changed != data:
+                file.write_bytes(changed)
+                with pytest.raises(pibls.ProblemError):
+                    pibls.load(file)
+
+
+def test_a_transfer_as_text_is_recognised(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))
+    with pytest.raises(pibls.ProblemError, match="transferred as text"):
+        pibls.load(file)
+
+
+# --- files that are wrong, but whose checksum is right --------------------------------------------
+
+
+def parts_of(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Header and bytes of the arrays."""
+    data = path.read_bytes()
+    length = START.unpack(data[: START.size])[2]
+    return json.loads(data[START.size : START.size + length]), data[START.size + length : -32]
+
+
+def forge(
+    path: Path, header: Any, arrays: bytes, *, version: int = VERSION, length: int | None = None
+) -> Path:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    body = START.pack(SIGNATURE, version, len(text) if length is None else length) + text + arrays
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    return path
+
+
+def test_a_forgery_without_changes_loads(file: Path) -> None:
+    check_same(pibls.load(forge(file, *parts_of(file))), small())
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 2**32 - 1])
+def test_another_version_is_refused(file: Path, version: int) -> None:
+    forge(file, *parts_of(file), version=version)
+    with pytest.raises(
+        pibls.ProblemError, match=rf"expected version 2 .* got version {version}\. Update pibls"
+    ):
+        pibls.load(file)
+
+
+Change = Callable[[dict[str, Any]], Any]
+WRONG: dict[str, tuple[Change, str]] = {
+    "no problem": (lambda h: h.pop("problem"), "problem: text, got nothing"),
+    "other unknowns": (lambda h: h.update(unknowns="v"), "unknowns: u, as in the problem"),
+    "no basis": (lambda h: h.pop("basis"), "basis to be a table"),
+    "no arrays": (lambda h: h.pop("arrays"), "arrays: a list, got nothing"),
+    "a basis of another kind": (lambda h: h["basis"].update(kind="os.system"), "waves, features, broad"),
+    "an activation of another kind": (lambda h: _as_features(h, "eval"), "activation: one of tanh"),
+    "an array used twice": (lambda h: h["basis"].update(half=1), "an array that nothing else uses"),
+    "an array unused": (
+        lambda h: h["arrays"].append({"shape": [0], "order": "C"}),
+        "a use for every array, got 1 without",
+    ),
+    "an array that is not there": (lambda h: h.update(weights=99), "an array that nothing else uses"),
+    "a negative array": (lambda h: h.update(weights=-1), "a whole number from 0"),
+    "weights of another length": (
+        lambda h: (h["arrays"][0].update(shape=[1, 1]), h["arrays"][3].update(shape=[5])),
+        r"weights: an array \(2\), got \(5,\)",
+    ),
+    "another dimension": (lambda h: h["arrays"][0].update(shape=[2, 1]), r"frequencies: an array \(1, any\)"),
+    "more than there is": (lambda h: h["arrays"][0].update(shape=[1, 10**12]), "whole numbers from 0 to 64"),
+    "a little more than there is": (lambda h: h["arrays"][0].update(shape=[1, 3]), "64 bytes .* 72 declared"),
+    "a little less than there is": (lambda h: h["arrays"][0].update(shape=[1, 1]), "64 bytes .* 56 declared"),
+    "a size below zero": (lambda h: h["arrays"][0].update(shape=[-1, -2]), "whole numbers"),
+    "a size that is no number": (lambda h: h["arrays"][0].update(shape=["2", 1]), "whole numbers"),
+    "a size that is true": (lambda h: h["arrays"][0].update(shape=[True, 2]), "whole numbers"),
+    "too many axes": (lambda h: h["arrays"][0].update(shape=[1, 2, 1]), "one or two axes"),
+    "another order": (lambda h: h["arrays"][0].update(order="O"), "C or F"),
+    "another status": (lambda h: h.update(status="__class__"), "status: one of TOLERANCE"),
+    "no residuals": (lambda h: h.update(residuals=[]), "residuals, each once"),
+    "residuals of one name": (lambda h: h["residuals"].append(h["residuals"][0]), "residuals, each once"),
+    "a word for a number": (lambda h: h.update(tol="1e-3; import os"), "tol: a number"),
+    "a seed below zero": (lambda h: h.update(seed=-1), "seed: a whole number"),
+    "a seed that is true": (lambda h: h.update(seed=True), "seed: a whole number"),
+    "a class of another kind": (
+        lambda h: h["settings"].update(basis={"class": "Popen", "args": "ls"}),
+        "class: one of Broad",
+    ),
+    "a class with other words": (
+        lambda h: h["settings"].update(basis={"class": "Waves", "nodes": 4, "scale": 1.0, "shell": True}),
+        "settings of Waves that make sense",
+    ),
+    "a class with other values": (
+        lambda h: h["settings"]["basis"].update(scale=-1.0),
+        "settings of Waves that make sense",
+    ),
+    "settings inside each other": (
+        lambda h: h["settings"].update(basis=_nested("parts", 100)),
+        "settings with at most",
+    ),
+    "bases inside each other": (lambda h: h.update(basis=_deep(9)), "at most 8 bases"),
+    "nothing joined": (lambda h: h.update(basis={"kind": "joined", "parts": []}), "parts: at least one"),
+    "another problem": (lambda h: h.update(problem="rm -rf /"), "a TOML file"),
+    "code for a problem": (
+        lambda h: h.update(problem=h["problem"].replace("u_x", "__import__('os').system('ls')")),
+        "problem",
+    ),
+}
+
+
+def _as_features(header: dict[str, Any], activation: str) -> None:
+    """The same eight numbers as another basis, of two features."""
+    layer = {"weights": 0, "biases": 1, "centre": 2, "half": 3, "activation": activation}
+    shapes: list[list[int]] = [[1, 2], [2], [1], [1], [2]]
+    arrays = [{"shape": shape, "order": "C"} for shape in shapes]
+    header.update(basis={"kind": "features", "layer": layer}, weights=4, arrays=arrays)
+
+
+def _nested(key: str, depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return {"class": "Joined", key: value}
+
+
+def _deep(depth: int) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": "waves", "frequencies": 0, "centre": 1, "half": 2}
+    for _ in range(depth):
+        out = {"kind": "joined", "parts": [out]}
+    return out
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_a_header_that_makes_no_sense_is_refused(file: Path, change: Change, message: str) -> None:
+    header, arrays = parts_of(file)
+    change(header)
+    forge(file, header, arrays)
+    with pytest.raises(pibls.ProblemError, match=message) as refusal:
+        pibls.load(file)
+    assert str(file) in str(refusal.value)
+
+
+def test_the_same_numbers_as_another_basis(file: Path) -> None:
+    header, arrays = parts_of(file)
+    _as_features(header, "tanh")
+    assert isinstance(pibls.load(forge(file, header, arrays)).basis, FeatureBasis)
+
+
+CELLS: dict[str, tuple[Change, str]] = {
+    "nothing changed": (lambda h: None, ""),
+    "a cell too few": (lambda h: h["basis"]["parts"].pop(), "one for each cell of a grid in 1"),
+    "no edges": (lambda h: h["basis"].update(edges=[]), "one for each cell"),
+    "edges that are words": (lambda h: h["basis"].update(edges=["a"]), "edge: a whole number"),
+    "interfaces": (lambda h: h["basis"].update(on_interface=0.5), "on_interface: a whole number"),
+    "edges for one point": (
+        lambda h: (h["arrays"][0].update(shape=[1]), h["arrays"][-1].update(shape=[10])),
+        "one for each cell",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), CELLS.values(), ids=CELLS)
+def test_cells_that_make_no_sense_are_refused(tmp_path: Path, change: Change, message: str) -> None:
+    solution = quickly(small().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
+    path = solution.save(tmp_path / "cells.pibls")
+    header, arrays = parts_of(path)
+    change(header)
+    forge(path, header, arrays)
+    if not message:
+        check_same(pibls.load(path), solution)
+        return
+    with pytest.raises(pibls.ProblemError, match=message):
+        pibls.load(path)
+
+
+def test_edges_must_ascend(tmp_path: Path) -> None:
+    solution = quickly(small().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
+    path = solution.save(tmp_path / "cells.pibls")
+    header, arrays = parts_of(path)
+    assert header["basis"]["edges"] == [0]
+    for first in (0.5, 2.0, float("nan")):
+        forge(path, header, struct.pack("<d", first) + arrays[8:])
+        with pytest.raises(pibls.ProblemError, match="ascending numbers"):
+            pibls.load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b'{"tol": NaN}',
+        b"\xff\xfe",
+        '{"tol": "θ"}'.encode(),
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"[" * 5000 + b"]" * 5000,
+        b"9" * 10_000,
+        pickle.dumps({"a": 1}),
+    ],
+    ids=range(12),
+)
+def test_a_header_that_is_no_header_is_refused(file: Path, text: bytes) -> None:
+    forge(file, text, parts_of(file)[1])
+    with pytest.raises(pibls.ProblemError, match=r"a header in JSON|header to be a table|damaged"):
+        pibls.load(file)
+
+
+@pytest.mark.parametrize("length", [0, 1, MAX_HEADER, MAX_HEADER + 1, 2**63, 2**64 - 1])
+def test_a_header_of_another_length_is_refused(file: Path, length: int) -> None:
+    forge(file, *parts_of(file), length=length)
+    with pytest.raises(pibls.ProblemError):
+        pibls.load(file)
+
+
+def test_any_change_of_the_header_loads_or_is_refused(file: Path) -> None:
+    """Leaves and branches replaced at random, with the checksum made right again."""
+    header, arrays = parts_of(file)
+    rng = random.Random(7)
+    junk: list[Any] = [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        3,
+        10**30,
+        1.5,
+        -1e308,
+        "",
+        "inf",
+        "x",
+        [],
+        {},
+        [[]],
+        [0, 1],
+        {"class": "Waves"},
+    ]
+    refused = 0
+    for _ in range(120):
+        changed = copy.deepcopy(header)
+        for _ in range(rng.randint(1, 2)):
+            node: Any = changed
+            while True:
+                keys = list(node) if isinstance(node, dict) else range(len(node))
+                if not keys:
+                    break
+                key = rng.choice(list(keys))
+                if isinstance(node[key], (dict, list)) and rng.random() < 0.8:
+                    node = node[key]
+                    continue
+                if isinstance(node, dict) and rng.random() < 0.2:
+                    del node[key]
+                else:
+                    node[key] = copy.deepcopy(rng.choice(junk))
+                break
+        forge(file, changed, arrays)
+        try:
+            assert np.shape(pibls.load(file)(np.linspace(0, 1, 3))) == (3,)
+        except pibls.ProblemError:
+            refused += 1
+    assert 30 < refused < 120
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def peak_of_refusal(path: Path) -> int:
+    tracemalloc.start()
+    try:
+        with pytest.raises(pibls.ProblemError):
+            pibls.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [[1, 10**9], [10**9, 1], [2**31, 2**31], [2**62, 8], [1, 10**300]])
+def test_oversized_arrays_are_not_allocated(file: Path, shape: list[int]) -> None:
+    header, arrays = parts_of(file)
+    header["arrays"][0]["shape"] = shape
+    assert peak_of_refusal(forge(file, header, arrays)) < 2_000_000
+
+
+def test_many_arrays_that_together_are_too_large_are_not_allocated(file: Path) -> None:
+    header, arrays = parts_of(file)
+    header["arrays"] += [{"shape": [64, 64], "order": "C"}] * 1000
+    assert peak_of_refusal(forge(file, header, arrays)) < 2_000_000
+
+
+def test_a_giant_file_is_not_read(file: Path) -> None:
+    os.truncate(file, MAX_FILE + 1)  # it takes no room on disk
+    assert peak_of_refusal(file) < 1_000_000
+
+
+def test_a_long_foreign_file_is_not_read(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.write_bytes(b"\0")
+    os.truncate(foreign, MAX_FILE // 2)
+    assert peak_of_refusal(foreign) < 1_000_000
+
+
+def test_a_header_that_claims_the_whole_file_is_bounded(file: Path) -> None:
+    data = START.pack(SIGNATURE, VERSION, 2**40)
+    file.write_bytes(data)
+    os.truncate(file, MAX_FILE // 2)
+    assert peak_of_refusal(file) < 1_000_000
+
+
+# --- foreign files --------------------------------------------------------------------------------
+
+
+class Payload:
+    """What a pickle would do when it is opened."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.marker,)
+
+
+def zipped(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "touched"
+    bomb = pickle.dumps(Payload(marker))
+    objects = np.array([Payload(marker)], dtype=object)
+    header, arrays = parts_of(file)
+    good = file.read_bytes()
+    attempts = [
+        bomb,
+        pickle.dumps(Payload(marker), protocol=0),
+        pickle.dumps(Payload(marker), protocol=2),
+        npy(objects),
+        npz(a=objects),
+        zipped(data=bomb, **{"archive/data.pkl": bomb}),
+        SIGNATURE + bomb,
+        good + bomb,
+        good[: START.size] + bomb,
+    ]
+    for data in attempts:
+        file.write_bytes(data)
+        with pytest.raises(pibls.ProblemError):
+            pibls.load(file)
+    for forged in (bomb, json.dumps({**header, "problem": bomb.decode("latin-1")}).encode()):
+        forge(file, forged, arrays)
+        with pytest.raises(pibls.ProblemError):
+            pibls.load(file)
+    # As an array it is but numbers.
+    numbers = bomb[: len(arrays)] + arrays[len(bomb) :]
+    assert pibls.load(forge(file, header, numbers)).weights.shape == small().weights.shape
+    assert not marker.exists()
+    pickle.loads(bomb)
+    assert marker.exists(), "the payload works where it is let"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (zipped(a=b"1"), "a zip archive"),
+        (npz(a=np.ones(3)), "a zip archive"),
+        (npy(np.ones(3)), "an array file of NumPy"),
+        (pickle.dumps([1]), "a Python pickle"),
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"", "an empty file"),
+        (b"\0" * 100, "another kind of file"),
+        (b"\x89PNG\r\n\x1a\n", "another kind of file"),
+        (b'title = "Poisson"\n', "another kind of file"),
+    ],
+    ids=range(10),
+)
+def test_a_foreign_file_is_named(tmp_path: Path, data: bytes, kind: str) -> None:
+    path = tmp_path / "foreign.pibls"
+    path.write_bytes(data)
+    match = rf"foreign.pibls: expected a solution file of pibls, got {kind}|got a file packed by {kind}"
+    with pytest.raises(pibls.ProblemError, match=match):
+        pibls.load(path)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        pibls.ProblemError, match=r"nothing.pibls: expected a file that can be read, got No such"
+    ):
+        pibls.load(tmp_path / "nothing.pibls")
+    with pytest.raises(pibls.ProblemError, match="a folder or device"):
+        pibls.load(tmp_path)
+    with pytest.raises(pibls.ProblemError, match="embedded null"):
+        pibls.load("a\0b")
+    for path in (None, 3, b"a", ""):
+        with pytest.raises(pibls.ProblemError, match=r"pibls.load\(path\): expected the name of a file"):
+            pibls.load(path)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(pibls.ProblemError, match="a folder or device"):
+        pibls.load(tmp_path / "pipe")
