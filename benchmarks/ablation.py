@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import errors, table, threads
+from pibls.basis.scale import scale_for
 from pibls.cases.case import Case
-from pibls.scale import scale_for
 
 CASES = ("TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8", "TC-11")
 SEEDS = range(5)

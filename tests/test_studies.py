@@ -9,7 +9,7 @@ import pytest
 from benchmarks import convergence, scale_figure, sensitivity
 
 import pibls
-from pibls.scale import scale_for
+from pibls.basis.scale import scale_for
 
 pytest.importorskip("matplotlib")
 
