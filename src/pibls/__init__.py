@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pibls.io import load
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
+    from pibls.search.budget import Progress
     from pibls.search.estimate import ErrorEstimate
-    from pibls.search.loop import Progress
     from pibls.solution import Solution
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
@@ -57,7 +57,7 @@ _LATER = {
     "RidgeQR": "linalg",
     "TrustRegion": "solver",
     "Status": "status",
-    "Progress": "search.loop",
+    "Progress": "search.budget",
     "load": "io",
 }
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis
 from pibls.diagnose.corners import clashes
 from pibls.diagnose.coverage import uncovered
 from pibls.errors import ProblemError
@@ -18,8 +17,8 @@ from pibls.later import Later
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
+from pibls.space import Space, Windows
 from pibls.status import Status
-from pibls.system.system import jet_values
 
 _NAMED = 3  # corners
 _SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
@@ -34,7 +33,7 @@ class Solution:
     """
 
     problem: Problem
-    basis: Basis
+    space: Space
     weights: Array
     status: Status
     residuals: dict[str, Norms]
@@ -46,6 +45,8 @@ class Solution:
     history: tuple[Any, ...]
     """A `Progress` for each attempt of an automatic solve."""
     estimator: Callable[[], ErrorEstimate] = field(compare=False)
+    notes: dict[str, Any] = field(default_factory=dict, compare=False)
+    """What else is to be said: how far an evolution came, from when on no digit is left."""
 
     @cached_property
     def error(self) -> ErrorEstimate:
@@ -64,6 +65,11 @@ class Solution:
         corners = clashes(self.problem) if self.status in _SLOW else ()
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
+        if "stopped" in self.notes:
+            until, why = self.notes["stopped"]
+            text += f" It ends at {until:.6g}: {why}."
+        if self.notes.get("lost") is not None:
+            text += f" No digit is left after {self.notes['lost']:.6g}."
         if corners:
             more = f"; and {len(corners) - _NAMED} more" if len(corners) > _NAMED else ""
             named = "; ".join(corners[:_NAMED])
@@ -80,9 +86,16 @@ class Solution:
         return f"{text}; {self.nodes} nodes."
 
     @property
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        """(start, stop) of each window in time; empty where the solution is in one piece."""
+        if isinstance(self.space, Windows):
+            return tuple(zip(self.space.edges[:-1], self.space.edges[1:], strict=True))
+        return ()
+
+    @property
     def nodes(self) -> int:
         """The number of basis functions for each unknown."""
-        return self.basis.size
+        return self.space.nodes
 
     @property
     def converged(self) -> bool:
@@ -139,7 +152,7 @@ class Solution:
         out = np.full(len(X), np.nan)
         X = X[inside]
         normals = np.zeros_like(X)
-        values = jet_values(self.basis, (X,), jets, self.weights)
+        values = self.space.values((X,), jets, self.weights)
         data = residual.known_data(X)
         k = len(residual.linear)
         a = residual.coefficients(X, normals, data)
@@ -221,6 +234,12 @@ class Component:
 
     def __call__(self, *coordinates: Any, **named: Any) -> Any:
         return self.solution.evaluate(self.unknown, *coordinates, **named)
+
+    @property
+    def error(self) -> ErrorEstimate:
+        """The estimated error of this unknown."""
+        whole = self.solution.error
+        return whole.each[self.solution.problem.unknowns.index(self.unknown)] if whole.each else whole
 
     def __repr__(self) -> str:
         return f"<{self.unknown} of {self.solution.problem!r}>"

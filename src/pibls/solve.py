@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     # Only at the first solve: `import pibls` need not wait for what it does not use.
     from pibls.basis import BasisSpec
     from pibls.problem import Problem
-    from pibls.search.loop import Progress
+    from pibls.search.budget import Progress
     from pibls.solution import Solution
     from pibls.solver import Method
     from pibls.system.points import Points
@@ -74,7 +74,7 @@ def solve(
     from pibls.search import drive
     from pibls.solution import Solution
 
-    request = drive.Request(tol, basis, points, method, int(seed), max_nodes, time_limit, began)
+    request = drive.Request(tol, basis, points, method, None, int(seed), max_nodes, time_limit, began)
     if not progress:
         answer = drive.run(problem, request, callback)
     else:

@@ -22,6 +22,10 @@ class Status(Enum):
         "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
         "for as good as its estimated error says."
     )
+    STOPPED = (
+        "The solution could be followed from its start, but not to the end of its time: it may blow up, or the "
+        "equation may be singular there. What was found holds until then."
+    )
     INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (
         "The system was solved at the fitted points, but the equations do not hold between them: "
@@ -43,6 +47,11 @@ class Status(Enum):
     STEP_LIMIT = (
         "The nonlinear solver reached its step limit before it settled: raise max_steps of the method."
     )
+
+    @property
+    def final(self) -> bool:
+        """Whether no other way of solving would change this outcome."""
+        return self in (Status.TOLERANCE, Status.UNDETERMINED, Status.NO_SOLUTION, Status.STOPPED)
 
     @property
     def converged(self) -> bool:

@@ -1,54 +1,73 @@
-r"""[τI; D_r A D_c] = QR of a block-sparse matrix, part by part: multifrontal QR.
+r"""[τI; D_r A D_c] = QR of a block-sparse matrix, group by group: multifrontal QR.
 
-To eliminate a part, all rows that touch it are gathered in a dense front and factored; the first rows of
-the triangle are the part's own, and the rest, which touches its neighbours only, is handed on to them. A
-chain of S parts with m columns each costs S m³ instead of (S m)³. Parts with the fewest neighbours go
-first (minimum degree), which keeps the fronts small.
+To eliminate a group of parts, all rows that touch it are gathered in a dense front and factored; the first
+rows of the triangle are the group's own, and the rest, which touches its neighbours only, is handed on to
+whichever of them is eliminated next. A chain of S parts with m columns each costs S m³ instead of (S m)³.
+Each front is a pure function of its own rows and of what was handed to it: fronts that hand nothing to
+each other may run anywhere.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Blocks, Strip
+from pibls.linalg.blocks import Blocks
 
 
 @dataclass(frozen=True)
-class Front:
-    """The eliminated part: which rows went in, the reflectors, and its rows of the triangle."""
+class Plan:
+    """Which parts and rows a front has, before any number is known."""
 
-    part: int
+    own: tuple[int, ...]
     neighbours: tuple[int, ...]
     strips: tuple[int, ...]
     """Rows of the matrix."""
     handed_on: tuple[int, ...]
-    """Earlier fronts whose rest went in."""
+    """Earlier fronts whose rest goes in."""
+
+
+@dataclass(frozen=True)
+class Front:
+    """An eliminated group: the reflectors, and its rows of the triangle."""
+
     reflectors: tuple[Array, Array] = field(repr=False)
     triangle: Array = field(repr=False)
     beside: Array = field(repr=False)
     """The same rows in the columns of the neighbours."""
+    rest: Array = field(repr=False)
+    """What is handed on."""
 
 
-@dataclass(frozen=True)
-class _Rest:
-    """What a front hands on."""
+def planned(A: Blocks) -> list[Plan]:
+    """The fronts in the order of elimination; without groups, parts with the fewest neighbours go first."""
+    groups = A.groups or tuple((p,) for p in _minimum_degree(A))
+    place = {p: i for i, group in enumerate(groups) for p in group}
+    strips: list[list[int]] = [[] for _ in groups]
+    for i, strip in enumerate(A.strips):
+        strips[min(place[p] for p in strip.parts)].append(i)
+    handed: list[list[int]] = [[] for _ in groups]
+    out: list[Plan] = []
+    for i, group in enumerate(groups):
+        touched = {p for s in strips[i] for p in A.strips[s].parts}
+        touched.update(p for f in handed[i] for p in out[f].neighbours)
+        neighbours = tuple(sorted(touched - set(group), key=lambda p: (place[p], p)))
+        out.append(Plan(group, neighbours, tuple(strips[i]), tuple(handed[i])))
+        if neighbours:
+            handed[place[neighbours[0]]].append(i)
+    return out
 
-    front: int
-    parts: tuple[int, ...]
-    matrix: Array
 
-
-def order_of(strips: tuple[Strip, ...], parts: int) -> list[int]:
-    """Parts by minimum degree: each time the one with the fewest neighbours left."""
-    near: list[set[int]] = [set() for _ in range(parts)]
-    for strip in strips:
+def _minimum_degree(A: Blocks) -> list[int]:
+    near: list[set[int]] = [set() for _ in A.columns]
+    for strip in A.strips:
         for p in strip.parts:
             near[p] |= set(strip.parts) - {p}
-    left, order = set(range(parts)), []
+    left, order = set(range(len(A.columns))), []
     while left:
         p = min(left, key=lambda q: (len(near[q]), q))
         order.append(p)
@@ -60,63 +79,69 @@ def order_of(strips: tuple[Strip, ...], parts: int) -> list[int]:
 
 def factor(A: Blocks, scale: Array, cond: float) -> BlockFactorization:
     """Factor diag(1/scale)·A with columns of unit length; τ = cond·√columns."""
+    lengths = _column_norms(A, scale)
+    ridge = cond * np.sqrt(A.shape[1])
+    widths = [len(c) for c in A.columns]
+    plans = planned(A)
+    fronts: list[Front] = []
+    for plan in plans:
+        blocks = [
+            (A.strips[i].parts, [B / (scale[A.rows[i], None] * lengths[p]) for p, B in _pairs(A, i)])
+            for i in plan.strips
+        ]
+        handed = [(plans[f].neighbours, fronts[f].rest) for f in plan.handed_on]
+        fronts.append(eliminate(plan, widths, blocks, handed, ridge))
+    kept = tuple(Front(f.reflectors, f.triangle, f.beside, np.empty((0, 0))) for f in fronts)
+    return BlockFactorization(A.columns, A.rows, scale, tuple(lengths), tuple(plans), kept)
+
+
+def _pairs(A: Blocks, i: int) -> zip[tuple[int, Array]]:
+    return zip(A.strips[i].parts, A.strips[i].blocks, strict=True)
+
+
+def eliminate(
+    plan: Plan,
+    widths: Sequence[int],
+    blocks: Sequence[tuple[tuple[int, ...], list[Array]]],
+    handed: Sequence[tuple[tuple[int, ...], Array]],
+    ridge: float,
+) -> Front:
+    """One front: a pure function of its rows and of what earlier fronts hand on."""
     from scipy.linalg import lapack
 
-    scaled = [
-        tuple(B / scale[rows, None] for B in strip.blocks)
-        for rows, strip in zip(A.rows, A.strips, strict=True)
-    ]
-    lengths = _column_norms(A, scaled)
-    ridge = cond * np.sqrt(A.shape[1])
-    order = order_of(A.strips, len(A.columns))
-    waiting = set(range(len(A.strips)))
-    rests: list[_Rest] = []
-    fronts: list[Front] = []
-    for part in order:
-        strips = tuple(i for i in sorted(waiting) if part in A.strips[i].parts)
-        mine = [r for r in rests if part in r.parts]
-        waiting -= set(strips)
-        rests = [r for r in rests if part not in r.parts]
-        touched = {p for i in strips for p in A.strips[i].parts} | {p for r in mine for p in r.parts}
-        neighbours = tuple(p for p in order if p in touched and p != part)
-        start, at = 0, {}
-        for p in (part, *neighbours):
-            at[p] = slice(start, start + len(A.columns[p]))
-            start = at[p].stop
-        m = len(A.columns[part])
-        count = m + sum(len(A.strips[i]) for i in strips) + sum(len(r.matrix) for r in mine)
-        F = np.zeros((count, start), order="F")
-        F[:m, :m] = ridge * np.eye(m)
-        row = m
-        for i in strips:
-            for p, B in zip(A.strips[i].parts, scaled[i], strict=True):
-                F[row : row + len(B), at[p]] += B / lengths[p]
-            row += len(A.strips[i])
-        for r in mine:
-            column = 0
-            for p in r.parts:
-                width = len(A.columns[p])
-                F[row : row + len(r.matrix), at[p]] = r.matrix[:, column : column + width]
-                column += width
-            row += len(r.matrix)
-        qr, tau, _, _ = lapack.dgeqrf(F, lwork=64 * max(F.shape[1], 2), overwrite_a=True)
-        k = min(F.shape)
-        R = np.triu(qr[:k])
-        if neighbours and k > m:
-            rests.append(_Rest(len(fronts), neighbours, R[m:, m:]))
-        fronts.append(
-            Front(
-                part, neighbours, strips, tuple(r.front for r in mine), (qr[:, :k], tau), R[:m, :m], R[:m, m:]
-            )
-        )
-    return BlockFactorization(replace(A, strips=()), A.rows, scale, tuple(lengths), tuple(fronts))
+    at, start = {}, 0
+    for p in (*plan.own, *plan.neighbours):
+        at[p] = slice(start, start + widths[p])
+        start += widths[p]
+    m = sum(widths[p] for p in plan.own)
+    count = m + sum(len(parts[0]) for _, parts in blocks) + sum(len(rest) for _, rest in handed)
+    F = np.zeros((count, start), order="F")
+    F[np.arange(m), np.arange(m)] = ridge
+    row = m
+    for parts, matrices in blocks:
+        for p, B in zip(parts, matrices, strict=True):
+            F[row : row + len(B), at[p]] = B
+        row += len(matrices[0])
+    for parts, rest in handed:
+        column = 0
+        for p in parts:
+            F[row : row + len(rest), at[p]] = rest[:, column : column + widths[p]]
+            column += widths[p]
+        row += len(rest)
+    qr, tau, _, _ = lapack.dgeqrf(F, lwork=64 * max(F.shape[1], 2), overwrite_a=True)
+    k = min(F.shape)
+    R = np.triu(qr[:k])
+    return Front(
+        (qr[:, :k], tau), R[:m, :m].copy(order="F"), R[:m, m:].copy(order="F"), R[m:, m:].copy(order="F")
+    )
 
 
-def _column_norms(A: Blocks, scaled: list[tuple[Array, ...]]) -> list[Array]:
+def _column_norms(A: Blocks, scale: Array) -> list[Array]:
     squares = [np.zeros(len(c)) for c in A.columns]
-    for strip, blocks in zip(A.strips, scaled, strict=True):
-        for p, B in zip(strip.parts, blocks, strict=True):
-            squares[p] += np.einsum("ij,ij->j", B, B)
+    for i, rows in enumerate(A.rows):
+        weights = scale[rows] ** -2
+        for p, B in _pairs(A, i):
+            squares[p] += np.einsum("ij,ij,i->j", B, B, weights)
     return [np.where(s > 0, np.sqrt(s), 1.0) for s in squares]
 
 
@@ -124,38 +149,42 @@ def _column_norms(A: Blocks, scaled: list[tuple[Array, ...]]) -> list[Array]:
 class BlockFactorization:
     """The fronts in the order of elimination."""
 
-    matrix: Blocks
-    """For its columns; the strips are no longer needed."""
+    columns: tuple[npt.NDArray[np.intp], ...]
     rows: tuple[slice, ...]
     row_scale: Array
     column_scale: tuple[Array, ...]
+    plans: tuple[Plan, ...]
     fronts: tuple[Front, ...]
 
     @property
     def rank(self) -> int:
-        return sum(map(len, self.matrix.columns))
+        return sum(map(len, self.columns))
 
     def apply(self, b: Array) -> Array:
         from scipy.linalg import lapack
 
         scaled = b / self.row_scale
         tops: list[Array] = []
-        handed: dict[int, Array] = {}
-        for number, front in enumerate(self.fronts):
+        handed: list[Array] = []
+        for plan, front in zip(self.plans, self.fronts, strict=True):
             m = len(front.triangle)
-            pieces = [scaled[self.rows[i]] for i in front.strips] + [handed.pop(f) for f in front.handed_on]
+            pieces = [scaled[self.rows[i]] for i in plan.strips] + [handed[f] for f in plan.handed_on]
             c = np.concatenate([np.zeros(m), *pieces])[:, None]
             qr, tau = front.reflectors
             c = lapack.dormqr("L", "T", qr, tau, c, lwork=64)[0][:, 0]
             tops.append(c[:m])
-            handed[number] = c[m : len(tau)]
-        y: dict[int, npt.NDArray[np.float64]] = {}
-        for front, top in zip(reversed(self.fronts), reversed(tops), strict=True):
-            if front.neighbours:
-                top = top - front.beside @ np.concatenate([y[p] for p in front.neighbours])
-            y[front.part] = lapack.dtrtrs(front.triangle, top[:, None])[0][:, 0]
-        w = np.empty(sum(map(len, self.matrix.columns)))
-        for p, (columns, lengths) in enumerate(zip(self.matrix.columns, self.column_scale, strict=True)):
+            handed.append(c[m : len(tau)])
+        y: dict[int, Array] = {}
+        for plan, front, top in zip(reversed(self.plans), reversed(self.fronts), reversed(tops), strict=True):
+            if plan.neighbours:
+                top = top - front.beside @ np.concatenate([y[p] for p in plan.neighbours])
+            found = lapack.dtrtrs(front.triangle, top[:, None])[0][:, 0]
+            start = 0
+            for p in plan.own:
+                y[p] = found[start : start + len(self.columns[p])]
+                start += len(self.columns[p])
+        w = np.empty(self.rank)
+        for p, (columns, lengths) in enumerate(zip(self.columns, self.column_scale, strict=True)):
             w[columns] = y[p] / lengths
         return w
 
@@ -165,14 +194,15 @@ class BlockFactorization:
 
         left = {
             p: (values[:, columns] / lengths).T
-            for p, (columns, lengths) in enumerate(zip(self.matrix.columns, self.column_scale, strict=True))
+            for p, (columns, lengths) in enumerate(zip(self.columns, self.column_scale, strict=True))
         }
         squares = np.zeros(len(values))
-        for front in self.fronts:
-            y = lapack.dtrtrs(front.triangle, left.pop(front.part), trans=1)[0]
+        for plan, front in zip(self.plans, self.fronts, strict=True):
+            mine = np.concatenate([left.pop(p) for p in plan.own])
+            y = lapack.dtrtrs(front.triangle, mine, trans=1)[0]
             squares += np.einsum("ij,ij->j", y, y)
             start = 0
-            for p in front.neighbours:
+            for p in plan.neighbours:
                 width = len(left[p])
                 left[p] = left[p] - front.beside[:, start : start + width].T @ y
                 start += width

@@ -2,7 +2,7 @@ r"""A = Σ over strips of rows, each with non-zero columns in a few parts only: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +34,8 @@ class Blocks:
 
     strips: tuple[Strip, ...]
     columns: tuple[npt.NDArray[np.intp], ...] = field(repr=False)
+    groups: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    """The parts in the order in which they are best eliminated, some of them together."""
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -73,4 +75,4 @@ class Blocks:
         for mine, its in zip(self.strips, other.strips, strict=True):
             pairs = zip(mine.blocks, its.blocks, strict=True)
             strips.append(Strip(mine.parts, tuple(share * A + (1.0 - share) * B for A, B in pairs)))
-        return Blocks(tuple(strips), self.columns)
+        return replace(self, strips=tuple(strips))

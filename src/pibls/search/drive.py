@@ -1,4 +1,4 @@
-"""From a request to a solution: one attempt with given settings, or a search for all of them."""
+"""From a request to an answer: one attempt with given settings, or a search for all of them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec
+from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
-from pibls.search.attempt import Attempt, Bench, attempt
-from pibls.search.estimate import OTHER_SCALE, ErrorEstimate, Norms, compare
-from pibls.search.loop import Progress, Search
+from pibls.search.attempt import Attempt, attempt
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget, Progress
+from pibls.search.estimate import ErrorEstimate, Norms, compare
+from pibls.search.loop import Search
+from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
+from pibls.space import Space
 from pibls.status import Status
 from pibls.system.points import Points
 
@@ -29,6 +35,7 @@ class Request:
     basis: BasisSpec | None
     points: Points | None
     method: Method | None
+    guess: Space | None
     seed: int
     max_nodes: int
     time_limit: float | None
@@ -39,7 +46,7 @@ class Request:
 class Answer:
     """What a search found: a function, and what is known about how good it is."""
 
-    basis: Basis
+    space: Space
     weights: Array
     status: Status
     residuals: dict[str, Norms]
@@ -47,6 +54,7 @@ class Answer:
     settings: dict[str, Any]
     history: tuple[Progress, ...]
     estimator: Callable[[], ErrorEstimate]
+    notes: dict[str, Any]
 
 
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
@@ -58,12 +66,24 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 
 def _searched(bench: Bench, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
-    r = request
-    search = Search(bench, r.tol, r.max_nodes, r.time_limit, r.points, r.method, callback, r.began)
+    budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
+    search = Search(bench, budget, request.points, request.method, request.guess)
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt
-    return _answer(best, search.status, lambda: error, tuple(search.history))
+    assert best.best is not None
+    notes = dict(best.notes)
+    scales = best.scales(best.best)
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)))
+    return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
+
+
+def _lost(error: ErrorEstimate, size: float) -> float | None:
+    """The time from which no digit is left, if there is one."""
+    for t, e in error.history:
+        if e > DEFAULT.lost * size:
+            return t
+    return None
 
 
 def _as_given(bench: Bench, request: Request) -> Answer:
@@ -79,28 +99,43 @@ def _as_given(bench: Bench, request: Request) -> Answer:
         status = Status.UNRESOLVED
 
     def error() -> ErrorEstimate:
-        second = attempt(bench, _rescaled(spec), request.points, method, key=1)
-        return compare(found.values, second.values)
+        second = attempt(bench, rescaled(spec), request.points, method, key=1)
+        return compare(found.function, second.function, bench.lowered.unknowns, bench.where)
 
-    return _answer(found, status, error, ())
+    return _answer(found, status, error, (), {})
 
 
-def _rescaled(spec: Any) -> BasisSpec:
-    """The same basis at another scale, where it has one."""
+def rescaled(spec: Any) -> BasisSpec:
+    """The same basis at another scale; of several joined, or in cells, each of them."""
+    changed: dict[str, Any] = {}
     scale = getattr(spec, "scale", None)
     if isinstance(scale, tuple):
-        scale = tuple(OTHER_SCALE * s for s in scale)
+        changed["scale"] = tuple(DEFAULT.other_scale * s for s in scale)
     elif isinstance(scale, (int, float)):
-        scale = OTHER_SCALE * scale
-    else:
-        return cast("BasisSpec", spec)
-    return cast("BasisSpec", replace(spec, scale=scale))
+        changed["scale"] = DEFAULT.other_scale * scale
+    if hasattr(spec, "parts"):
+        changed["parts"] = tuple(rescaled(part) for part in spec.parts)
+    if hasattr(spec, "local"):
+        changed["local"] = rescaled(spec.local)
+    return cast("BasisSpec", replace(spec, **changed) if changed else spec)
 
 
 def _answer(
-    found: Attempt, status: Status, error: Callable[[], ErrorEstimate], history: tuple[Progress, ...]
+    found: Attempt,
+    status: Status,
+    error: Callable[[], ErrorEstimate],
+    history: tuple[Progress, ...],
+    notes: dict[str, Any],
 ) -> Answer:
-    settings = {"basis": found.spec, "points": found.points}
+    weights = found.w[: found.space.columns]
     return Answer(
-        found.basis, found.outcome.w, status, found.residuals, found.outcome.steps, settings, history, error
+        found.space,
+        weights,
+        status,
+        found.residuals,
+        found.outcome.steps,
+        found.settings,
+        history,
+        error,
+        notes,
     )

@@ -2,37 +2,60 @@ r"""‖u - u*‖ ≲ κ ‖u - ũ‖: how far to trust a solution.
 
 Held-out points judge how well the equations hold; a second solution, drawn independently *at another
 scale*, tells how far the solution may be off. Two draws at the same scale span nearly the same
-band-limited space and share their truncation error; another scale breaks that.
+band-limited space and share their truncation error; another scale breaks that. Without a second solution
+there is no estimate: it is infinite, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis
-from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
-from pibls.system.points import PointSet
-from pibls.system.system import residuals_at
+from pibls.errors import ProblemError
+from pibls.problem import Jet
+from pibls.search.thresholds import DEFAULT
+from pibls.space import Space
 
-OTHER_SCALE = 0.85
-SAFETY = 4.0  # κ, from benchmarks/calibration.py
-_ROUNDING = 8.0 * float(np.finfo(float).eps)
+_BINS = 64
 
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """Estimated absolute errors: the maximum, and the root mean square over the domain."""
+    """Estimated absolute errors: the maximum, and the root mean square over the domain.
+
+    ``checked`` says whether a second, independent solution was compared; otherwise both are infinite.
+    """
 
     max: float
     l2: float
+    checked: bool = True
+    each: tuple[ErrorEstimate, ...] = field(default=(), repr=False, compare=False)
+    """One for each unknown."""
+    history: tuple[tuple[float, float], ...] = field(default=(), repr=False, compare=False)
+    """(t, estimated error until then), for an evolution."""
+
+    def over_time(self) -> tuple[Array, Array]:
+        """Times, and the estimated maximum error at each of them, for an evolution."""
+        if not self.history:
+            raise ProblemError(
+                "error.over_time()",
+                expected="an evolution: a problem with initial conditions",
+                got="a problem without time" if self.checked else "an error that was not estimated",
+                remedy="error.max holds for the whole domain.",
+            )
+        times, errors = np.array(self.history).T
+        return times, errors
 
     def __str__(self) -> str:
+        if not self.checked:
+            return "not estimated: no second solution was compared"
         return f"max {self.max:.1e}, L2 {self.l2:.1e}"
+
+
+UNCHECKED = ErrorEstimate(math.inf, math.inf, checked=False)
 
 
 @dataclass(frozen=True)
@@ -47,31 +70,68 @@ class Norms:
         return f"max {self.max:.1e}, rms {self.rms:.1e}, relative {self.relative:.1e}"
 
 
-def judge(
-    lowered: LoweredProblem, held_out: Mapping[Region, PointSet], basis: Basis, w: Array
-) -> tuple[dict[str, Norms], Array]:
-    """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    out = {}
-    judged, unknowns = residuals_at(lowered, held_out, basis, w)
-    for name, found in judged.items():
-        out[name] = norms_of(found.values, found.size)
-    return out, unknowns
-
-
-def norms_of(r: Array, size: float) -> Norms:
-    """The norms of a residual that is the sum of terms of that size."""
-    if not np.isfinite(r).all():
+def norms_of(r: Array, relative: Array) -> Norms:
+    """The norms of a residual, given at each point also relative to its terms there."""
+    if not (np.isfinite(r).all() and np.isfinite(relative).all()):
         return Norms(np.inf, np.inf, np.inf)
-    top, rms = float(np.abs(r).max(initial=0.0)), float(np.sqrt(np.mean(r**2)))
-    return Norms(top, rms, rms / size if size > 0 else 0.0)
+    if not len(r):
+        return Norms(0.0, 0.0, 0.0)
+    return Norms(float(np.abs(r).max()), float(np.sqrt(np.mean(r**2))), float(np.sqrt(np.mean(relative**2))))
 
 
-def compare(u: Array, other: Array, safety: float = SAFETY) -> ErrorEstimate:
-    """The error of u, estimated from an independent second solution at the same points."""
-    floor = _ROUNDING * float(np.abs(u).max(initial=0.0))
-    difference = u - other
-    if not np.isfinite(difference).all():
-        return ErrorEstimate(np.inf, np.inf)
-    largest = float(np.abs(difference).max(initial=0.0))
-    mean = float(np.sqrt(np.mean(difference**2))) if difference.size else 0.0
-    return ErrorEstimate(safety * largest + floor, safety * mean + floor)
+@dataclass(frozen=True)
+class Where:
+    """Points at which two solutions are compared: all of them, and those spread evenly over the domain."""
+
+    all: Array
+    even: Array
+    axis: int | None = None
+    """The coordinate that is time."""
+
+
+def unknowns_at(space: Space, w: Array, X: Array, unknowns: int) -> Array:
+    """Every unknown at the points X, (unknowns, n)."""
+    jets = tuple(Jet(k, (0,) * X.shape[1]) for k in range(unknowns))
+    return space.values((X,), jets, w)
+
+
+def compare(
+    first: tuple[Space, Array],
+    second: tuple[Space, Array],
+    unknowns: int,
+    where: Where,
+    safety: float = DEFAULT.safety,
+) -> ErrorEstimate:
+    """The error of the first, estimated from an independent second solution."""
+    u, other = (unknowns_at(*f, where.all, unknowns) for f in (first, second))
+    even = where.even
+    mean_u, mean_other = (unknowns_at(*f, even, unknowns) for f in (first, second))
+    return estimated(u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety)
+
+
+def estimated(difference: Array, even: Array, sizes: Array, where: Where, safety: float) -> ErrorEstimate:
+    """κ times a difference (unknowns, n), and never below rounding."""
+    each = []
+    for d, m, size in zip(difference, even, sizes, strict=True):
+        floor = DEFAULT.rounding * float(size)
+        if not (np.isfinite(d).all() and np.isfinite(m).all()):
+            each.append(ErrorEstimate(np.inf, np.inf))
+            continue
+        largest = float(np.abs(d).max(initial=0.0))
+        mean = float(np.sqrt(np.mean(m**2))) if m.size else largest
+        each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor))
+    history: tuple[tuple[float, float], ...] = ()
+    if where.axis is not None and np.isfinite(difference).all():
+        history = _by_time(
+            difference, where.all[:, where.axis], safety, DEFAULT.rounding * float(sizes.max())
+        )
+    return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
+
+
+def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
+    """The largest difference in each of a number of stretches of time."""
+    order = np.argsort(t, kind="stable")
+    worst = np.abs(difference).max(axis=0)[order]
+    t = t[order]
+    parts = np.array_split(np.arange(len(t)), min(_BINS, len(t)))
+    return tuple((float(t[p[-1]]), safety * float(worst[p].max()) + floor) for p in parts)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pibls.errors import ProblemError
-from pibls.search.loop import Progress
+from pibls.search.budget import Progress
 
 
 @contextmanager
@@ -25,9 +25,24 @@ def shown(callback: Callable[[Progress], object] | None) -> Iterator[Callable[[P
     with console.status("solving …") as line:
 
         def both(now: Progress) -> None:
-            error = "" if now.error is None else f", estimated error {now.error:.1e}"
-            line.update(f"{now.nodes} nodes, residual {now.residual:.1e}{error}, {now.seconds:.1f} s")
+            line.update(_told(now))
             if callback is not None:
                 callback(now)
 
         yield both
+
+
+def _told(now: Progress) -> str:
+    parts = [f"{now.nodes} nodes"]
+    if now.t is not None:
+        parts = [f"t = {now.t:.6g}", f"window {now.windows}", f"{now.cells} cell{'s' * (now.cells != 1)}"]
+    elif now.cells > 1:
+        parts.append(f"{now.cells} cells")
+    if now.residual > 0:
+        parts.append(f"residual {now.residual:.1e}")
+    if now.error is not None:
+        parts.append(f"estimated error {now.error:.1e}")
+    parts.append(f"{now.seconds:.1f} s")
+    if now.expected is not None:
+        parts.append(f"the next attempt takes about {now.expected:.0f} s")
+    return ", ".join(parts)

@@ -1,5 +1,10 @@
-"""Spaces: what the columns are. A basis on the whole domain, or one in each cell of it."""
+"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, windows in time."""
 
-from pibls.space.decomposed import Decomposed, DecomposedBasis
+from pibls.space.cells import Cells
+from pibls.space.decomposed import Decomposed
+from pibls.space.protocol import Space
+from pibls.space.tree import CellTree, Joint
+from pibls.space.whole import Whole
+from pibls.space.windows import Windows
 
-__all__ = ["Decomposed", "DecomposedBasis"]
+__all__ = ["CellTree", "Cells", "Decomposed", "Joint", "Space", "Whole", "Windows"]

@@ -13,28 +13,26 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis
 from pibls.linalg.rows import Rows
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import DecomposedBasis
-from pibls.system.decomposition import DecomposedSystem
+from pibls.space import Space, Whole
 from pibls.system.points import PointSet
-from pibls.system.system import System, assemble, jet_values
+from pibls.system.system import System, assemble
 
 HELD_ENTRIES = 1 << 28
 """Entries (2 GiB) up to which the matrices are held; solvers need two to three times as much."""
 _BLOCK_ENTRIES = 1 << 22
 
 
-def system_of(lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> AnySystem:
-    """The system of a problem at these points in this basis: held where it fits, else streamed."""
-    if isinstance(basis, DecomposedBasis):
-        return DecomposedSystem.of(lowered, points, basis)
+def held_or_streamed(
+    lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole
+) -> System | StreamedSystem:
+    """The system of a problem at these points in this space: held where it fits, else streamed."""
     kept = sum(
-        len(points[r.region]) * basis.size * (lowered.unknowns + len(r.nonlinear)) for r in lowered.residuals
+        len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in lowered.residuals
     )
-    return (assemble if kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, basis)
+    return (assemble if kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, space)
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,11 @@ class Piece:
         """How many numbers of v belong to it."""
         return sum(len(r.nonlinear) for r in self.lowered.residuals) * len(self.points)
 
-    def system(self, basis: Basis) -> System:
-        return assemble(self.lowered, {self.region: self.points}, basis)
+    def system(self, space: Whole) -> System:
+        return assemble(self.lowered, {self.region: self.points}, space)
 
     def target(self, v: Array) -> Array:
-        """b of these rows, linearised about v; no basis is needed for it."""
+        """b of these rows, linearised about v; no space is needed for it."""
         X, normals, n = self.points.sites[0], self.points.normals, len(self.points)
         out, start = [], 0
         for r in self.lowered.residuals:
@@ -75,14 +73,13 @@ class Piece:
 class StreamedSystem:
     """What `System` is, with rows that are never all there; they come in another order."""
 
-    basis: Basis
-    unknowns: int
+    space: Whole
     pieces: tuple[Piece, ...]
     is_linear: bool
 
     @classmethod
-    def of(cls, lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> StreamedSystem:
-        columns = basis.size * lowered.unknowns
+    def of(cls, lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> StreamedSystem:
+        columns = space.columns
         # With fewer rows than columns, the triangle that is carried along would cost more than the rows.
         rows = max(_BLOCK_ENTRIES // columns, columns)
         pieces = []
@@ -94,15 +91,15 @@ class StreamedSystem:
                 chosen = slice(start, start + step)
                 sites = tuple(site[chosen] for site in found.sites)
                 pieces.append(Piece(part, region, PointSet(sites, found.normals[chosen])))
-        return cls(basis, lowered.unknowns, tuple(pieces), lowered.is_linear)
+        return cls(space, tuple(pieces), lowered.is_linear)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return sum(p.rows for p in self.pieces), self.basis.size * self.unknowns
+        return sum(p.rows for p in self.pieces), self.space.columns
 
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
-        return np.concatenate([p.system(self.basis).residual(w) for p in self.pieces])
+        return np.concatenate([p.system(self.space).residual(w) for p in self.pieces])
 
     def jacobian(self, w: Array) -> Rows:
         """J(w), (rows, columns)."""
@@ -110,11 +107,11 @@ class StreamedSystem:
 
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
-        return self.values_of(self.basis, w)
+        return self.values_of(self.space, w)
 
-    def values_of(self, basis: Basis, w: Array) -> Array:
-        """v of the function with coefficients w in any basis."""
-        parts = [jet_values(basis, p.points.sites, r.nonlinear, w).ravel() for p, r in self._nonlinear()]
+    def values_of(self, space: Space, w: Array) -> Array:
+        """v of the function with coefficients w in any space."""
+        parts = [space.values(p.points.sites, r.nonlinear, w).ravel() for p, r in self._nonlinear()]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def level(self, u: float) -> Array:
@@ -141,14 +138,10 @@ class StreamedSystem:
 
         def blocks() -> Iterator[Array]:
             for piece, part in zip(self.pieces, parts, strict=True):
-                yield piece.system(self.basis).linearise(part)[0]
+                yield piece.system(self.space).linearise(part)[0]
 
         b = np.concatenate([p.target(part) for p, part in zip(self.pieces, parts, strict=True)])
         return Rows(self.shape, blocks), b
 
     def _nonlinear(self) -> Iterator[tuple[Piece, Residual]]:
         return ((p, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)
-
-
-AnySystem = System | StreamedSystem | DecomposedSystem
-"""Held, streamed, or block-sparse."""

@@ -7,20 +7,18 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
-from pibls.basis import Basis
+from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import DecomposedBasis
+from pibls.space import Space, Whole
+from pibls.space.whole import SLICE_ENTRIES
 from pibls.system.points import PointSet
-
-_SLICE_ENTRIES = 1 << 16  # entries of a jet per slice: half a megabyte, so that all of them stay in the cache
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,11 @@ class Block:
     def name(self) -> str:
         return self.residual.name
 
-    def values(self, w: Array, size: int) -> Array:
+    def values(self, w: Array, space: Whole) -> Array:
         """The nonlinear jets of the function with coefficients w, (k, n)."""
         out = np.empty((len(self.jets), len(self.points)))
         for row, jet, phi in zip(out, self.residual.nonlinear, self.jets, strict=True):
-            row[:] = phi @ w[jet.unknown * size : (jet.unknown + 1) * size]
+            row[:] = phi @ w[space.slices[jet.unknown]]
         return out
 
     def rest(self, jets: Array) -> Array:
@@ -56,8 +54,7 @@ class Block:
 class System:
     """r(w) and J(w) over all points; w holds the coefficients of the unknowns one after another."""
 
-    basis: Basis
-    unknowns: int
+    space: Whole
     linear: Array
     blocks: tuple[Block, ...]
     is_linear: bool
@@ -69,13 +66,18 @@ class System:
         """Rows and columns."""
         return self.linear.shape[0], self.linear.shape[1]
 
+    @property
+    def nonlinear_values(self) -> int:
+        """How many numbers v holds."""
+        return sum(len(b.jets) * len(b.points) for b in self.blocks)
+
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
         r = self.linear @ w
         r += self.constant
         for block in self.blocks:
             if block.jets:
-                r[block.rows] += block.rest(block.values(w, self.basis.size))
+                r[block.rows] += block.rest(block.values(w, self.space))
         return np.asarray(r)
 
     def jacobian(self, w: Array) -> Array:
@@ -84,14 +86,12 @@ class System:
 
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
-        parts = [b.values(w, self.basis.size).ravel() for b in self.blocks if b.jets]
+        parts = [b.values(w, self.space).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def values_of(self, basis: Basis, w: Array) -> Array:
-        """v of the function with coefficients w in any basis."""
-        parts = [
-            jet_values(basis, b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets
-        ]
+    def values_of(self, space: Space, w: Array) -> Array:
+        """v of the function with coefficients w in any space."""
+        parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def level(self, u: float) -> Array:
@@ -111,7 +111,7 @@ class System:
         if self.is_linear:
             return self.linear, -self.constant
         J, b = self.linear.copy(order="F"), -self.constant
-        size, start = self.basis.size, 0
+        start = 0
         for block in self.blocks:
             if not block.jets:
                 continue
@@ -121,38 +121,37 @@ class System:
             partials = block.partials(jets)
             b[block.rows] += np.sum(partials * jets, axis=0) - block.rest(jets)
             for c, jet, phi in zip(partials, block.residual.nonlinear, block.jets, strict=True):
-                J[block.rows, jet.unknown * size : (jet.unknown + 1) * size] += c[:, None] * phi
+                J[block.rows, self.space.slices[jet.unknown]] += c[:, None] * phi
         return J, b
 
 
-def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis) -> System:
-    """The system of a problem at these points in this basis."""
-    size = basis.size
+def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> System:
+    """The system of a problem at these points in this space."""
     counts = [len(points[r.region]) for r in lowered.residuals]
     ends = np.cumsum(counts)
     rows = [slice(int(e - c), int(e)) for c, e in zip(counts, ends, strict=True)]
-    matrix = np.zeros((int(ends[-1]), size * lowered.unknowns), order="F")
+    matrix = np.zeros((int(ends[-1]), space.columns), order="F")
     constant = np.zeros(int(ends[-1]))
     blocks: list[Block | None] = [None] * len(lowered.residuals)
     for region, found in points.items():
         members = [i for i, r in enumerate(lowered.residuals) if r.region == region]
         store = _assemble_region([lowered.residuals[i] for i in members], [rows[i] for i in members], found,
-                                 basis, matrix, constant)  # fmt: skip
+                                 space, matrix, constant)  # fmt: skip
         for i, (data, jets) in zip(members, store, strict=True):
             blocks[i] = Block(lowered.residuals[i], found, rows[i], data, jets)
     done = tuple(b for b in blocks if b is not None)
-    return System(basis, lowered.unknowns, matrix, done, lowered.is_linear, constant)
+    return System(space, matrix, done, lowered.is_linear, constant)
 
 
 def _assemble_region(
     residuals: list[Residual],
     rows: list[slice],
     points: PointSet,
-    basis: Basis,
+    space: Whole,
     matrix: Array,
     constant: Array,
 ) -> list[tuple[Array, tuple[Array, ...]]]:
-    X, n, size = points.sites[0], len(points), basis.size
+    X, n, owners = points.sites[0], len(points), space.owners
     data = [r.known_data(X) for r in residuals]
     coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
     for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
@@ -162,39 +161,39 @@ def _assemble_region(
             constant[row] = residual.rest(X, points.normals, values, np.empty((0, n)))
             _check_finite(constant[None, row], residual, X, "the source or value")
     kept: dict[Jet, Array] = {
-        Jet(0, j.alpha, j.site): np.empty((n, size), order="F") for r in residuals for j in r.nonlinear
+        _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
+        for r in residuals
+        for j in r.nonlinear
     }
-    step = max(_SLICE_ENTRIES // size, 16)
+    step = max(SLICE_ENTRIES // space.nodes, 16)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         seen: set[tuple[int, int]] = set()  # blocks that hold something already
         for site, sites in enumerate(points.sites):
-            jets = _jets_at(basis, sites[part], residuals, site)
+            wanted = [j for r in residuals for j in (*r.linear, *r.nonlinear) if j.site == site]
+            jets = space.tables(sites[part], ((owners[j.unknown], j.alpha) for j in wanted))
             for residual, row, a in zip(residuals, rows, coefficients, strict=True):
                 target = matrix[row][part]
                 for c, jet in zip(a, residual.linear, strict=True):
                     if jet.site == site:
-                        columns = slice(jet.unknown * size, (jet.unknown + 1) * size)
                         _add(
-                            target[:, columns],
-                            jets[jet.alpha],
+                            target[:, space.slices[jet.unknown]],
+                            jets[owners[jet.unknown], jet.alpha],
                             c[part],
                             first=(jet.unknown, row.start) not in seen,
                         )
                         seen.add((jet.unknown, row.start))
             for jet, storage in kept.items():
                 if jet.site == site:
-                    storage[part] = jets[jet.alpha]
+                    storage[part] = jets[jet.unknown, jet.alpha]
     return [
-        (v, tuple(kept[Jet(0, j.alpha, j.site)] for j in r.nonlinear))
-        for r, v in zip(residuals, data, strict=True)
+        (v, tuple(kept[_owned(j, owners)] for j in r.nonlinear)) for r, v in zip(residuals, data, strict=True)
     ]
 
 
-def _jets_at(basis: Basis, X: Array, residuals: list[Residual], site: int) -> dict[MultiIndex, Array]:
-    """Every jet that some residual needs at this site, each computed once."""
-    alphas = sorted({j.alpha for r in residuals for j in (*r.linear, *r.nonlinear) if j.site == site})
-    return dict(zip(alphas, basis.jets(X, alphas), strict=True)) if alphas else {}
+def _owned(jet: Jet, owners: tuple[int, ...]) -> Jet:
+    """The same jet of the first unknown that shares its basis."""
+    return Jet(owners[jet.unknown], jet.alpha, jet.site)
 
 
 def _add(target: Array, phi: Array, c: Array, first: bool) -> None:
@@ -217,100 +216,3 @@ def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> Non
             got=f"{values[row, column]} for {what} at the point ({place})",
             remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
         )
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A residual at points, and the size of the terms that it is the sum of."""
-
-    values: Array
-    size: float
-
-
-def residuals_at(
-    lowered: LoweredProblem, points: Mapping[Region, PointSet], basis: Basis, w: Array
-) -> tuple[dict[str, Judged], Array]:
-    """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed.
-
-    A term a ∂^α u is as large as ∂^α u gets anywhere: on a side where u = 0 is prescribed, u itself
-    would be no measure for its own error.
-    """
-    zero = (0,) * lowered.dimension
-    jets: dict[Region, dict[Jet, Array]] = {}
-    for region, found in points.items():
-        wanted = {j: None for r in lowered.residuals if r.region == region for j in (*r.linear, *r.nonlinear)}
-        wanted |= {Jet(k, zero, s): None for s in range(len(found.sites)) for k in range(lowered.unknowns)}
-        keys = tuple(wanted)
-        jets[region] = dict(zip(keys, jet_values(basis, found.sites, keys, w), strict=True))
-    unknowns = np.array(
-        [
-            np.concatenate([jets[r][Jet(k, zero, s)] for r in points for s in range(len(points[r].sites))])
-            for k in range(lowered.unknowns)
-        ]
-    )
-    sizes = _sizes(jets, points, unknowns)
-    out = {}
-    for residual in lowered.residuals:
-        where, found_jets = points[residual.region], jets[residual.region]
-        data = residual.known_data(where.sites[0])
-        a = residual.coefficients(where.sites[0], where.normals, data)
-        nonlinear = np.array([found_jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
-        rest = residual.rest(where.sites[0], where.normals, data, nonlinear)
-        terms = [float(np.abs(rest).max(initial=0.0))]
-        if not residual.linear:
-            # Where every derivative stands in a nonlinear term, the rest is all there is, and at a
-            # solution it is zero: its terms are as large as its slopes say.
-            slopes = residual.partials(where.sites[0], where.normals, data, nonlinear)
-            parts = np.abs(slopes * nonlinear)
-            terms.append(float(parts[np.isfinite(parts)].max(initial=0.0)))
-        values = rest
-        for c, jet in zip(a, residual.linear, strict=True):
-            values = values + c * found_jets[jet]
-            terms.append(float(np.abs(c).max(initial=0.0)) * sizes(jet))
-        out[residual.name] = Judged(values, max(terms))
-    return out, unknowns
-
-
-def _sizes(
-    jets: Mapping[Region, Mapping[Jet, Array]], points: Mapping[Region, PointSet], unknowns: Array
-) -> Callable[[Jet], float]:
-    """How large ∂^α u gets anywhere; at least as for a function that varies over the whole domain."""
-    X = np.concatenate([site for found in points.values() for site in found.sites])
-    half = 0.5 * np.ptp(X, axis=0)
-    half[half == 0] = 1.0
-    natural = np.abs(unknowns).max(axis=1, initial=0.0)
-    largest: dict[tuple[int, MultiIndex], float] = {}
-    for found in jets.values():
-        for jet, v in found.items():
-            key = (jet.unknown, jet.alpha)
-            largest[key] = max(largest.get(key, 0.0), float(np.abs(v).max(initial=0.0)))
-
-    def size(jet: Jet) -> float:
-        scale = float(natural[jet.unknown] / np.prod(half ** np.array(jet.alpha)))
-        return max(largest[jet.unknown, jet.alpha], scale)
-
-    return size
-
-
-def jet_values(basis: Basis, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-    """∂^α u at the sites for each jet, (number of jets, n)."""
-    n, size = len(sites[0]), basis.size
-    out = np.empty((len(jets), n))
-    step = max(_SLICE_ENTRIES // size, 16)
-    for start in range(0, n, step):
-        part = slice(start, min(start + step, n))
-        for site, X in enumerate(sites):
-            alphas = sorted({j.alpha for j in jets if j.site == site})
-            if not alphas:
-                continue
-            if isinstance(basis, DecomposedBasis):
-                for i, j in enumerate(jets):
-                    if j.site == site:
-                        mine = w[j.unknown * size : (j.unknown + 1) * size]
-                        out[i, part] = basis.apply(X[part], [j.alpha], mine)[0]
-                continue
-            phi = dict(zip(alphas, basis.jets(X[part], alphas), strict=True))
-            for i, j in enumerate(jets):
-                if j.site == site:
-                    out[i, part] = phi[j.alpha] @ w[j.unknown * size : (j.unknown + 1) * size]
-    return out

@@ -1,0 +1,107 @@
+"""What all attempts at a problem share: the compiled problem, three sets of held-out points, random streams.
+
+Points that choose between ways of solving, points that accept a solution, and points for norms are three
+sets: a choice made at some points makes the choice look good there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import Domain, box_of
+from pibls.problem import Inside, Region
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.search.estimate import Where
+from pibls.search.evolution import Evolution, evolution_of
+from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.system.points import Points, PointSet, place
+
+_HELD_OUT = {1: 160, 2: 320, 3: 600}
+_SCANNED = 10_000  # points at which the data are looked at for narrow extremes
+_EXTREMES = 24
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A compiled problem with the points that judge it."""
+
+    lowered: LoweredProblem
+    domain: Domain
+    held_out: Mapping[Region, PointSet]
+    """Where residuals are taken to choose."""
+    where: Where
+    """Where two solutions are compared, to accept, and for norms."""
+    seed: int
+    tol: float
+    evolution: Evolution | None
+    limits: Thresholds = field(default=DEFAULT, repr=False)
+
+    @classmethod
+    def of(cls, lowered: LoweredProblem, domain: Domain, seed: int, tol: float) -> Bench:
+        d = lowered.dimension
+        n = _HELD_OUT.get(d, 1000)
+        faces = max(n // 2, 2) if d > 1 else 2
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+        held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
+        held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
+        other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
+        accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
+        sites = [site for found in accepting.values() for site in found.sites]
+        extremes = [f.sites[0][n:] for r, f in held_out.items() if isinstance(r, Inside)]
+        even = np.asarray(domain.interior(2 * n, other), dtype=float)
+        evolution = evolution_of(lowered, domain)
+        axis = None if evolution is None else evolution.axis
+        where = Where(np.concatenate([*sites, *extremes]), even, axis)
+        return cls(lowered, domain, held_out, where, seed, tol, evolution)
+
+    @property
+    def where_held(self) -> Where:
+        """The same for values that were taken at the points that choose."""
+        return replace(self.where, axis=None)
+
+    @property
+    def box(self) -> Array:
+        return box_of(self.domain)
+
+    @property
+    def density(self) -> float:
+        """Points inside per node, once the solution is resolved."""
+        return 2.5 if self.tol < self.limits.dense_below else 1.75
+
+    def stream(self, *key: int) -> np.random.Generator:
+        """An independent stream of random numbers for this seed and purpose."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    def equations(self) -> LoweredProblem:
+        """The same without conditions."""
+        inside = tuple(r for r in self.lowered.residuals if isinstance(r.region, Inside))
+        return replace(self.lowered, residuals=inside)
+
+
+def _with_extremes(
+    region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, rng: np.random.Generator
+) -> PointSet:
+    """The same points, and those inside where the data are largest, lest a narrow source be missed."""
+    if not isinstance(region, Inside):
+        return found
+    X = np.asarray(domain.interior(_SCANNED, rng), dtype=float)
+    chosen = []
+    for residual in lowered.residuals:
+        if residual.region != region:
+            continue
+        size, usual = (_data_size(residual, Y) for Y in (X, found.sites[0]))
+        if np.nanmax(size, initial=0.0) > DEFAULT.narrow * np.nanmax(usual, initial=0.0):
+            chosen.append(X[np.argsort(np.nan_to_num(size))[-_EXTREMES:]])
+    sites = np.concatenate([found.sites[0], *chosen])
+    return PointSet((sites,), np.zeros_like(sites))
+
+
+def _data_size(residual: Residual, X: Array) -> Array:
+    """|r| of the zero function: the source, wherever it comes from."""
+    normals = np.zeros_like(X)
+    zero = np.zeros((len(residual.nonlinear), len(X)))
+    return np.abs(residual.rest(X, normals, residual.known_data(X), zero))

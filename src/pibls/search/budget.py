@@ -1,0 +1,59 @@
+"""One budget for a whole solve: seconds, columns, and who is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each attempt, and before one that will take long."""
+
+    nodes: int
+    residual: float
+    """Held-out residual, relative."""
+    error: float | None
+    """Estimated maximum error relative to max|u|, once there is an estimate."""
+    seconds: float
+    t: float | None = None
+    """How far an evolution has been followed."""
+    windows: int = 0
+    cells: int = 1
+    expected: float | None = None
+    """Seconds that the attempt now begun is expected to take, where it is much more than all before."""
+
+
+class OutOfTimeError(Exception):
+    """The time limit has come in the middle of an attempt."""
+
+
+@dataclass
+class Budget:
+    """Seconds and columns that may be spent."""
+
+    began: float
+    time_limit: float | None
+    max_nodes: int
+    callback: Callable[[Progress], object] | None = None
+    history: list[Progress] = field(default_factory=list)
+
+    @property
+    def spent(self) -> float:
+        return time.perf_counter() - self.began
+
+    def allows(self, seconds: float) -> bool:
+        """Whether an attempt of that many seconds still fits."""
+        return self.time_limit is None or self.spent + seconds <= self.time_limit
+
+    def check(self) -> None:
+        """Raise where the time is over."""
+        if self.time_limit is not None and self.spent > self.time_limit:
+            raise OutOfTimeError
+
+    def tell(self, now: Progress) -> None:
+        """Remember, and pass on."""
+        self.history.append(now)
+        if self.callback is not None:
+            self.callback(now)

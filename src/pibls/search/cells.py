@@ -1,0 +1,233 @@
+r"""B → cells, divided where the solution is hard: a tree that grows until every cell is resolved.
+
+Each cell has the same few waves. Where the spectrum of the solution has not fallen at the end of a cell's
+degrees, or where the equations do not hold between its points, the cell is divided, along the axes that need
+it. When all are resolved, a second solution in the same cells, drawn at another scale, is the estimate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.quasi import halton
+from pibls.linalg.threads import sensible_threads
+from pibls.problem import Inside
+from pibls.problem.lowering import LoweredProblem
+from pibls.search.attempt import Attempt, judge
+from pibls.search.divided import Reference, cell_system
+from pibls.search.estimate import Where, compare, unknowns_at
+from pibls.search.plan import Offer, Plan
+from pibls.solver import GaussNewton, Outcome
+from pibls.space import Cells, CellTree
+from pibls.space.spectrum import tails
+from pibls.status import Status
+from pibls.system.judging import residuals_at
+from pibls.system.points import PointSet
+
+NODES = {1: (24, 32), 2: (64, 128), 3: (160, 250)}
+"""Functions per cell for a loose and for a tight tolerance."""
+_TIGHT = 1e-7
+_FIRST = {1: 4, 2: 2, 3: 2}  # cells along each axis
+_USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughly
+_HELD = {1: 13, 2: 24, 3: 40}
+_COLUMNS = 25  # columns in cells for each one that a dense system may have
+_ROUNDS = 40
+
+
+@dataclass
+class CellPlan(Plan):
+    """A tree of cells, refined where it is hard."""
+
+    start: Attempt | None = None
+    """What another plan has found, for a nonlinear problem to start from."""
+    tree: CellTree | None = None
+    _rounds: int = 0
+    _key: int = 0
+    _last: tuple[int, float, float] | None = None
+    """Cells, seconds and largest indicator of the last attempt."""
+    _rate: float = field(default=1.0)
+    """Digits gained by the last attempt."""
+
+    @property
+    def nodes(self) -> int:
+        loose, tight = NODES[self.bench.lowered.dimension]
+        return tight if self.bench.tol < _TIGHT else loose
+
+    @property
+    def _most(self) -> int:
+        return _COLUMNS * self.budget.max_nodes // (self.nodes * self.bench.lowered.unknowns)
+
+    def offer(self) -> Offer | None:
+        d = self.bench.lowered.dimension
+        if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
+            return None
+        if self._last is None:
+            return Offer(min(0.2 * _USUAL[d], 1.0), _USUAL[d] * self.bench.lowered.unknowns**2)
+        assert self.tree is not None
+        cells, seconds, worst = self._last
+        if len(self.tree) > self._most:
+            return None
+        expected = seconds * (len(self.tree) / cells) ** 1.3
+        needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
+        rounds = max(needed / max(self._rate, 0.2), 1.0)
+        return Offer(expected, expected * min(rounds, 20.0))
+
+    def advance(self) -> None:
+        bench = self.bench
+        if self.tree is None:
+            self.tree = self._first_tree()
+        self._rounds += 1
+        found, scaled = self._solve(1.0)
+        indicator, axes = self._indicators(found)
+        worst = float(indicator.max())
+        if self._last is not None and worst > 0:
+            self._rate = math.log10(max(self._last[2], 1e-300) / worst)
+        self._last = (len(self.tree), found.seconds, worst)
+        if self.best is None or not self.error.checked:
+            self.best = found
+        self.tell(found, None, cells=len(self.tree))
+        limit = bench.limits.cell_tail * bench.tol
+        if worst > limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
+            self.tree = self._refined(indicator, axes, limit)
+            return
+        if not self.budget.allows(found.seconds):
+            return
+        second, _ = self._solve(bench.limits.other_scale, found)
+        where = self._where(found)
+        error = compare(found.function, second.function, bench.lowered.unknowns, where)
+        if not self.error.checked or error.max <= self.error.max:
+            self.best, self.error = found, error
+        excess = self.excess(found, error)
+        self.tell(found, excess, cells=len(self.tree))
+        if excess <= bench.tol and found.relative < bench.limits.fits:
+            self.status = Status.TOLERANCE
+            return
+        per_cell = self._differences(found, second)
+        if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
+            self.status = Status.FLOOR
+            return
+        self.tree = self._refined(np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
+
+    def _first_tree(self) -> CellTree:
+        d = self.bench.lowered.dimension
+        return CellTree.grid(self.bench.box, (_FIRST[d],) * d)
+
+    def _solve(self, shrink: float, near: Attempt | None = None) -> tuple[Attempt, float]:
+        bench = self.bench
+        began = time.perf_counter()
+        self._key += 1
+        d, unknowns = bench.lowered.dimension, bench.lowered.unknowns
+        assert self.tree is not None
+        reference = Reference.drawn(self.nodes, d, shrink, bench.stream(1, 2000 + self._key))
+        space = reference.over(self.tree, unknowns)
+        with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
+            system = cell_system(bench.lowered, bench.domain, space)
+            method = GaussNewton(rounds=0)
+            before = near or self.best or self.start
+            if system.is_linear or before is None or not before.relative < bench.limits.trust_start:
+                outcome = method.solve(system, bench.stream(3, 2000 + self._key))
+            else:
+                outcome = method.descend(system, system.values_of(*before.function), before.relative)
+            residuals, values = judge(bench, space, outcome.w)
+        kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
+        seconds = time.perf_counter() - began
+        settings = {"cells": len(self.tree), "nodes": self.nodes}
+        return Attempt(space, kept, residuals, values, seconds, settings), seconds
+
+    def _indicators(self, found: Attempt) -> tuple[Array, Array]:
+        """For each cell how far it is from being resolved, relative to max|u|; and the tails along each axis."""
+        space, w = found.space, found.w
+        assert isinstance(space, Cells)
+        unknowns = self.bench.lowered.unknowns
+        scales = self.scales(found)
+        spectra = [
+            tails(part, w[a:b], box, unknowns)[0]
+            for part, a, b, box in zip(
+                space.parts, space.starts[:-1], space.starts[1:], space.tree.boxes, strict=True
+            )
+        ]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
+        return np.maximum(along.max(axis=1), self._unmet(found, scales)), along
+
+    def _unmet(self, found: Attempt, scales: Array) -> Array:
+        """For each cell the error that the residual between its points stands for, relative."""
+        space = found.space
+        assert isinstance(space, Cells)
+        equations, d = self.bench.equations(), self.bench.lowered.dimension
+        n = _HELD[d]
+        U = halton(n, d, np.random.default_rng(3))
+        boxes = space.tree.boxes
+        X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
+        inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
+        where = {Inside(): PointSet((X,), np.zeros_like(X))}
+        judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        out = np.zeros(len(boxes))
+        for r in equations.residuals:
+            strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
+            values = np.where(inside, np.abs(judged[r.name].values), 0.0).reshape(-1, n).max(axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                out = np.maximum(out, np.nan_to_num(values / strength, nan=0.0, posinf=1.0))
+        return out
+
+    def _differences(self, found: Attempt, second: Attempt) -> Array:
+        X = self._where(found).all
+        unknowns = self.bench.lowered.unknowns
+        difference = np.abs(
+            unknowns_at(*found.function, X, unknowns) - unknowns_at(*second.function, X, unknowns)
+        )
+        scales = self.scales(found)
+        assert self.tree is not None
+        worst = np.nan_to_num(difference / np.where(scales > 0, scales, 1.0)[:, None]).max(axis=0)
+        out = np.zeros(len(self.tree))
+        np.maximum.at(out, self.tree.locate(X), worst)
+        return out
+
+    def _where(self, found: Attempt) -> Where:
+        """The points that accept, and some in every cell."""
+        space, where = found.space, self.bench.where
+        assert isinstance(space, Cells)
+        boxes = space.tree.boxes
+        U = halton(8, boxes.shape[1], np.random.default_rng(11))
+        X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
+            -1, boxes.shape[1]
+        )
+        X = X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
+        return replace(where, all=np.concatenate([where.all, X]))
+
+    def _refined(self, indicator: Array, along: Array, limit: float) -> CellTree:
+        """The marked cells divided, along every axis whose tail is not much smaller than the largest."""
+        assert self.tree is not None
+        mark = max(limit, self.bench.limits.cell_share * float(indicator.max()))
+        share = self.bench.limits.cell_axis
+
+        def planes(number: int, box: Array) -> list[tuple[int, float]]:
+            if indicator[number] < mark:
+                return []
+            mine = along[number]
+            axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
+            return [(i, float(box[i].mean())) for i in axes]
+
+        finer = self.tree.refine(planes)
+        return finer
+
+
+def _strength(
+    equations: LoweredProblem, name: str, X: Array, space: Cells, w: Array, half: Array, n: int, scales: Array
+) -> Array:
+    """How much a change of the unknowns by their sizes over a cell changes an equation there."""
+    r = next(r for r in equations.residuals if r.name == name)
+    normals, data = np.zeros_like(X), r.known_data(X)
+    values = space.values((X,), r.nonlinear, w)
+    weights = np.concatenate([r.coefficients(X, normals, data), r.partials(X, normals, data, values)])
+    out = np.zeros(len(half))
+    for jet, c in zip((*r.linear, *r.nonlinear), weights, strict=True):
+        size = np.nan_to_num(np.abs(c)).reshape(-1, n).max(axis=1) * scales[jet.unknown]
+        out = np.maximum(out, size / np.prod(half ** np.array(jet.alpha), axis=1))
+    return np.where(out > 0, out, np.inf)

@@ -1,0 +1,160 @@
+"""An evolution in windows as a plan: followed once, followed again in other windows, and compared."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pibls.basis.quasi import halton
+from pibls.linalg.threads import sensible_threads
+from pibls.problem import Inside, Region
+from pibls.search.attempt import Attempt
+from pibls.search.budget import OutOfTimeError, Progress
+from pibls.search.divided import Reference
+from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.plan import Offer, Plan
+from pibls.search.windows import NODES, Demand, Followed, Follower
+from pibls.solver import Outcome
+from pibls.space import Cells
+from pibls.status import Status
+from pibls.system.judging import residuals_at
+from pibls.system.points import PointSet
+
+_USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows take until the tolerance is met, roughly
+_TIGHTER = 0.01
+_TIMES = 6  # places in each window and cell where two solutions are compared
+_MOST = 20_000
+
+
+@dataclass
+class WindowPlan(Plan):
+    """Windows in time, each with its cells in space."""
+
+    demand: Demand | None = None
+    _key: int = 0
+
+    def offer(self) -> Offer | None:
+        if (
+            self.status is not None
+            or self.bench.evolution is None
+            or self.bench.lowered.dimension not in NODES
+        ):
+            return None
+        usual = _USUAL[self.bench.lowered.dimension]
+        return Offer(min(usual, 1.0), usual)
+
+    def advance(self) -> None:
+        bench = self.bench
+        if self.demand is None:
+            self.demand = Demand.of(bench.tol, bench)
+        began = time.perf_counter()
+        with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            first = self._follow(1.0, None)
+            if first is None or not first.windows:
+                self.status = Status.NO_SOLUTION
+                return
+            found = self._judged(first, time.perf_counter() - began)
+            self.best, self.error = found, UNCHECKED
+            self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
+            second = self._follow(bench.limits.other_scale, first)
+            if second is not None and second.windows and second.until == first.until:
+                self.error = compare(
+                    found.function, second.function(), bench.lowered.unknowns, self._where(first)
+                )
+        self._conclude(first, found)
+
+    def _conclude(self, first: Followed, found: Attempt) -> None:
+        excess = self.excess(found, self.error)
+        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=_cells(first))
+        if first.stopped is not None:
+            self.notes["stopped"] = (first.until, first.stopped)
+            self.status = Status.STOPPED
+            return
+        if excess <= self.bench.tol:
+            self.status = Status.TOLERANCE
+            return
+        assert self.demand is not None
+        floor = self.bench.limits.window_floor
+        if self.demand.tail <= floor or not math.isfinite(excess):
+            self.status = Status.FLOOR
+            return
+        share = max(min(_TIGHTER, 0.1 * self.bench.tol / excess), floor / self.demand.tail)
+        self.demand = Demand(self.demand.tail * share, max(self.demand.residual * share, 30.0 * floor))
+
+    def _follow(self, shrink: float, before: Followed | None) -> Followed | None:
+        bench = self.bench
+        self._key += 1
+        d = bench.lowered.dimension
+        reference = Reference.drawn(NODES[d], d, shrink, bench.stream(1, 1000 + self._key))
+        assert self.demand is not None
+
+        def check(t: float, windows: int, cells: int) -> None:
+            self.budget.check()
+            if windows > 0:
+                self.budget.tell(
+                    Progress(reference.nodes * cells, 0.0, None, self.budget.spent, t, windows, cells)
+                )
+
+        follower = Follower(bench, self.demand, reference, check)
+        try:
+            return follower.run() if before is None else follower.replay(before)
+        except OutOfTimeError:
+            partial = follower.partial()
+            if before is not None or partial is None:
+                return None
+            return replace(partial, stopped="the time limit was reached")
+        except KeyboardInterrupt:
+            partial = follower.partial()
+            if before is None and partial is not None:
+                self.best = self._judged(replace(partial, stopped="interrupted"), 0.0)
+                self.notes["stopped"] = (partial.until, "it was interrupted there")
+            raise
+
+    def _judged(self, followed: Followed, seconds: float) -> Attempt:
+        """The function found, judged where it exists."""
+        bench, e = self.bench, followed.evolution
+        space, w = followed.function()
+        low, high = sorted((e.start, followed.until))
+        points: dict[Region, PointSet] = {}
+        for region, chosen in bench.held_out.items():
+            t = chosen.sites[0][:, e.axis]
+            keep = (t >= low) & (t <= high)
+            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+        X = self._where(followed).all
+        points[Inside()] = PointSet((X,), np.zeros_like(X))
+        half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
+        box = bench.box.copy()
+        box[e.axis] = (0.0, half)
+        judged, values = residuals_at(bench.lowered, points, space, w, box)
+        residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
+        outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
+        return Attempt(space, outcome, residuals, values, seconds, {"windows": len(followed.windows)})
+
+    def _where(self, followed: Followed) -> Where:
+        """Places in every window and cell; the norm's points are those that the evolution has reached."""
+        e, bench = followed.evolution, self.bench
+        d = len(bench.box)
+        U = halton(_TIMES, d, np.random.default_rng(7))
+        parts = []
+        for window in followed.windows:
+            boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()
+            for box in boxes:
+                X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
+                X[:, e.axis] = window.start + (window.stop - window.start) * U[:, e.axis]
+                parts.append(X)
+            parts[-1][-1, e.axis] = window.stop
+        X = np.concatenate(parts)
+        X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
+        if len(X) > _MOST:
+            X = X[:: len(X) // _MOST + 1]
+        t = bench.where.even[:, e.axis]
+        low, high = sorted((e.start, followed.until))
+        return Where(X, bench.where.even[(t >= low) & (t <= high)], e.axis)
+
+
+def _cells(followed: Followed) -> int:
+    last = followed.windows[-1].space
+    return len(last.parts) if isinstance(last, Cells) else 1

@@ -1,0 +1,79 @@
+"""A plan is a way of solving: it proposes its next attempt with what it will cost, and makes it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.search.attempt import Attempt
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget, Progress
+from pibls.search.estimate import UNCHECKED, ErrorEstimate
+from pibls.search.scales import measured_against, natural_sizes
+from pibls.status import Status
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The next attempt of a plan."""
+
+    seconds: float
+    """What the attempt will take."""
+    remaining: float
+    """What the plan expects to need until the tolerance is met; infinite where it has no hope."""
+
+
+@dataclass
+class Plan(ABC):
+    """A way of solving, with the best that it has found."""
+
+    bench: Bench
+    budget: Budget
+    best: Attempt | None = None
+    error: ErrorEstimate = UNCHECKED
+    status: Status | None = None
+    """How it ended, once it has."""
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def offer(self) -> Offer | None:
+        """The next attempt; None where the plan has come to its end."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Make that attempt."""
+
+    def excess(self, found: Attempt, error: ErrorEstimate) -> float:
+        """The largest estimated error of an unknown, in units of what it is measured against."""
+        if not error.checked or not np.isfinite(error.max):
+            return math.inf
+        scales = self.scales(found)
+        shares = [
+            e.max / s if s > 0 else (0.0 if e.max == 0 else math.inf)
+            for e, s in zip(error.each, scales, strict=True)
+        ]
+        return max(shares)
+
+    def scales(self, found: Attempt) -> Array:
+        """What the error of each unknown is measured against."""
+        bench = self.bench
+        if bench.lowered.unknowns == 1:
+            return found.sizes
+        half = 0.5 * (bench.box[:, 1] - bench.box[:, 0])
+        X = bench.where.even[:64]
+        with np.errstate(all="ignore"):
+            natural = natural_sizes(bench.equations(), *found.function, X, half)
+        return measured_against(found.sizes, natural, bench.tol)
+
+    def meets(self, found: Attempt, error: ErrorEstimate) -> bool:
+        """Whether every unknown is within the tolerance."""
+        return self.excess(found, error) <= self.bench.tol
+
+    def tell(self, found: Attempt, error: float | None = None, **more: Any) -> None:
+        """Report an attempt."""
+        self.budget.tell(Progress(found.space.nodes, found.relative, error, self.budget.spent, **more))

@@ -1,0 +1,55 @@
+r"""min ‖J w‖ over functions with u(x) = 1: whether a problem leaves anything undetermined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pibls.linalg import Factorization, RidgeQR
+from pibls.linalg.rows import is_finite
+from pibls.search.bench import Bench
+from pibls.solver import Outcome
+from pibls.space import Space, Whole
+from pibls.system.judging import residuals_at
+from pibls.system.system import System
+
+_PROBES = 24
+
+
+def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float:
+    """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length.
+
+    Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
+    """
+    J, _ = system.linearise(system.values(outcome.w))
+    if not is_finite(J):
+        return np.inf
+    factors = _factors(J, outcome.factors if system.is_linear else None)
+    space: Whole = system.space
+    X = bench.where.all[bench.stream(4, key).choice(len(bench.where.all), _PROBES)]
+    zero = (0,) * bench.lowered.dimension
+    tables = space.tables(X, ((owner, zero) for owner in set(space.owners)))
+    least = np.inf
+    for k, owner in enumerate(space.owners):
+        values = np.zeros((_PROBES, system.shape[1]))
+        values[:, space.slices[k]] = tables[owner, zero]
+        least = min(least, 1.0 / float(factors.leverage(values).max()))
+    return least
+
+
+def _factors(J: object, known: Factorization | None) -> object:
+    """The factors of J: the known ones where they serve."""
+    if hasattr(known, "leverage"):
+        return known
+    made = RidgeQR().factor(J)  # type: ignore[arg-type]
+    return made.factored() if hasattr(made, "factored") else made
+
+
+def left_over(bench: Bench, space: Space, w: np.ndarray, residuals: dict[str, object]) -> float:
+    """max|r(w)| / max|r(0)|: the share of the data that a solution leaves unexplained.
+
+    Next to the terms of a runaway solution any residual is small; next to the data it is not.
+    """
+    zero, _ = residuals_at(bench.lowered, bench.held_out, space, np.zeros_like(w), bench.box)
+    sizes = {name: float(np.abs(judged.values).max(initial=0.0)) for name, judged in zero.items()}
+    shares = [residuals[name].max / size for name, size in sizes.items() if 0 < size < np.inf]  # type: ignore[attr-defined]
+    return max(shares, default=0.0)

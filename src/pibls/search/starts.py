@@ -1,0 +1,117 @@
+r"""Δu = 0 (or ∂_t u = 0) with the problem's own conditions: where a nonlinear solve begins.
+
+A start must not depend on where zero is, nor on the unit: temperatures in kelvin are all near 300, and an
+equation with √(u - 300) has no value at zero. The smooth function that the conditions themselves describe
+is a start that moves along with them. Constants, and functions that grow, are tried after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.growth import Growth
+from pibls.errors import ProblemError
+from pibls.linalg import RidgeQR
+from pibls.linalg.rows import is_finite
+from pibls.problem import Inside
+from pibls.search.bench import Bench
+from pibls.solver import GaussNewton, Outcome
+from pibls.space import Space, Whole
+from pibls.status import Status
+from pibls.system.streaming import StreamedSystem
+from pibls.system.system import System
+
+_FIRM = 1e3  # how much heavier the conditions weigh than smoothness
+_COND = 1e-9
+_MANY = 300  # columns up to which several starts are tried: beyond that each takes too long
+_LEVELS = (0.0, 1.0, -1.0, 0.1)
+
+
+def lift(system: System, bench: Bench) -> Array | None:
+    """The coefficients of the smooth function that meets the linear conditions; None where all are zero."""
+    space = system.space
+    A, b = [], []
+    interior = None
+    for block in system.blocks:
+        if isinstance(block.residual.region, Inside):
+            interior = block.points.sites[0]
+        elif not block.jets:
+            rows = system.linear[block.rows]
+            scale = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-300)
+            A.append(_FIRM * rows / scale[:, None])
+            b.append(-_FIRM * system.constant[block.rows] / scale)
+    if interior is None or not A or not np.concatenate(b).any():
+        return None
+    flat = _flatness(space, interior, bench)
+    matrix = np.asfortranarray(np.concatenate([*A, flat]))
+    target = np.concatenate([*b, np.zeros(len(flat))])
+    factors = RidgeQR().factor_scaled(matrix, np.ones(len(matrix)), _COND)
+    return factors.apply(target)
+
+
+def _flatness(space: Whole, X: Array, bench: Bench) -> Array:
+    """Rows of Δu in units of the box, or of ∂_t u where there is a beginning, for each unknown."""
+    d = X.shape[1]
+    half = 0.5 * (bench.box[:, 1] - bench.box[:, 0])
+    axes, order = (range(d), 2) if bench.evolution is None else ([bench.evolution.axis], 1)
+    alphas = {i: tuple(order if j == i else 0 for j in range(d)) for i in axes}
+    out = np.zeros((len(X) * len(space.bases), space.columns))
+    tables = space.tables(X, ((owner, a) for owner in set(space.owners) for a in alphas.values()))
+    for k, owner in enumerate(space.owners):
+        rows = sum(tables[owner, a] * half[i] ** order for i, a in alphas.items())
+        scale = np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows)) or 1.0
+        out[k * len(X) : (k + 1) * len(X), space.slices[k]] = rows / scale
+    return out
+
+
+def from_scratch(
+    system: System | StreamedSystem, method: GaussNewton, bench: Bench, rng: np.random.Generator
+) -> Outcome:
+    """From the data; where that leads nowhere, from constants, and from functions that grow or fall."""
+    best: Outcome | None = None
+    refused = True
+    for v, w in _candidates(system, bench):
+        if not all(is_finite(part) for part in system.linearise(v)):
+            continue
+        refused = False
+        found = method.descend(system, v, w=w)
+        if found.status is Status.STALLED and method.continuation:
+            led = method.lead(system, v)
+            found = led if led.cost < found.cost else found
+        best = found if best is None or found.cost < best.cost else best
+        if best.status is not Status.STALLED:
+            return best
+        if bench.evolution is not None or system.shape[1] > _MANY:
+            return best
+    if refused or best is None:
+        raise ProblemError(
+            "problem",
+            expected="equations that are finite for some start: the data, or a constant",
+            got=f"infinite or undefined terms at the data and at each of {_LEVELS}",
+            remedy="Give a start with guess=…, or rewrite the equation without the singularity.",
+        )
+    return best
+
+
+def _candidates(system: System | StreamedSystem, bench: Bench) -> Iterator[tuple[Array, Array | None]]:
+    if isinstance(system, System):
+        w = lift(system, bench)
+        if w is not None:
+            yield system.values(w), w
+    columns = system.shape[1]
+    for u in _LEVELS:
+        v = system.level(u)
+        yield v, np.zeros(columns) if not v.any() else None
+        if all(is_finite(part) for part in system.linearise(v)):
+            break
+    growth = Whole.shared(Growth(bench.box), bench.lowered.unknowns)
+    for sign in (1.0, -1.0):
+        yield system.values_of(growth, np.full(growth.columns, sign)), None
+
+
+def warm(system: System | StreamedSystem, space: Space, w: Array, relative: float) -> Outcome:
+    """From the solution in another space, whose relative residual is known."""
+    return GaussNewton().descend(system, system.values_of(space, w), relative)

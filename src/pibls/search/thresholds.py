@@ -1,0 +1,87 @@
+"""Every number that the search decides by, in one place, each with what was measured for it.
+
+All of them are relative and without unit. Those of the error estimate were calibrated
+(benchmarks/calibration.py); the others say when a way of solving is given up for another, and cost time
+when they are wrong, not trust.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What the search decides by."""
+
+    # -- trust --
+    other_scale: float = 0.85
+    """The scale of the second solution. Two draws at one scale span nearly the same band-limited space and
+    share their truncation error: estimate/error was 0.03 to 2.3 at the same scale, 0.21 to 3.6 at this one."""
+    safety: float = 4.0
+    """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
+    rounding: float = 8.0 * 2.2e-16
+    """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
+    holds: float = 1e-6
+    """A relative residual up to which equations hold: two functions that agree while they do not are two
+    local minima. Raised to 10 tol for loose tolerances."""
+    fits: float = 0.1
+    """A residual that large is no solution, however it falls."""
+    different: float = 1e-3
+    """Two functions that both solve the equations and differ by more are two solutions."""
+    soft: float = 1e-11
+    """A problem in which some function costs less than this leaves something undetermined. Well-posed ones
+    had 7e-5 and more, a missing condition 1e-14, a resonance missed by 1e-4 about 1e-8."""
+    left_over: float = 0.1
+    """The share of the data that a runaway solution leaves unexplained where they contradict each other."""
+    lost: float = 0.1
+    """An estimate of that much of max|u| says that nothing was found."""
+
+    # -- one basis --
+    at_once: float = 0.03
+    """A residual, in units of tol, at which the first width is confirmed at once."""
+    flat: float = 0.5
+    """A doubling that does not halve the residual gains nothing, and …"""
+    small: float = 1e-9
+    """… below this relative residual that means rounding."""
+    slow: float = 0.15
+    """A doubling that gains less than this asks for another way (waves on smooth problems gain 1e-3)."""
+    gain: float = 0.7
+    """Another stretch of the waves must be that much better to be worth a change."""
+    searched: int = 600
+    """Columns up to which other stretches of the waves are tried."""
+    trust_start: float = 0.3
+    """Relative residual below which the last solution is a better start than the problem's data."""
+
+    # -- points --
+    dense_below: float = 1e-11
+    """Tolerance below which rounding errors are averaged out over more points."""
+    rough_above: float = 1e-2
+    """Relative residual above which more points keep the functions from fitting the points alone."""
+    narrow: float = 1.5
+    """A source that much larger between the held-out points than at them hides there."""
+
+    # -- cells --
+    cell_tail: float = 0.3
+    """Chebyshev coefficients at the end of a cell's spectrum, in units of tol, that are small enough."""
+    cell_axis: float = 0.1
+    """An axis is divided where its tail is that share of the largest."""
+    cell_share: float = 0.05
+    """Cells are divided whose indicator is that share of the largest."""
+
+    # -- windows --
+    window_tail: float = 0.02
+    """The same for windows, in units of tol: errors add up over many of them."""
+    window_residual: float = 10.0
+    """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
+    equation passed with an error of 3e-4, with it 1e-16."""
+    window_floor: float = 2e-13
+    """No window is asked for less than rounding leaves."""
+    window_growth: float = 2.0
+    """The longest of two windows in a row over the shorter one."""
+    shadow: float = 0.8
+    """Windows of the second solution relative to those of the first: a window so long that a spurious
+    solution fits in it (Kepler's orbit through the centre) has another one at another length."""
+
+
+DEFAULT = Thresholds()

@@ -1,0 +1,190 @@
+r"""N → 2N until κ|u - ũ| ≤ tol·max|u|: one basis of waves over the whole domain.
+
+The width is doubled, the scale follows from the width (`basis.scale`), and held-out points decide. Before a
+second, independent solution is paid for, its outcome is predicted: the last change of the solution,
+times the fall of the held-out residual that came with it. Where doubling gains little, waves that lean
+towards a coordinate are tried at the same width.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.search.attempt import Attempt, attempt
+from pibls.search.estimate import compare, estimated
+from pibls.search.family import WaveFamily
+from pibls.search.plan import Offer, Plan
+from pibls.search.probe import left_over
+from pibls.solver import Method
+from pibls.space import Space
+from pibls.status import Status
+from pibls.system.points import Points
+
+_FIRST = {1: 32, 2: 128, 3: 256}
+_MOVES = 6
+_GROWTH = 6.0  # seconds of an attempt over those of one half as wide
+
+
+@dataclass
+class WavePlan(Plan):
+    """One basis of waves, ever wider."""
+
+    points: Points | None = None
+    method: Method | None = None
+    guess: Space | None = None
+    family: WaveFamily = field(default_factory=lambda: WaveFamily((1.0,)))
+    last: Attempt | None = None
+    now: Attempt | None = None
+    slow: int = 0
+    _key: int = 0
+    _tried: bool = False
+
+    def __post_init__(self) -> None:
+        self.family = WaveFamily.isotropic(self.bench.lowered.dimension)
+
+    @property
+    def _most(self) -> int:
+        return max(self.budget.max_nodes // self.bench.lowered.unknowns // 2 * 2, 2)  # waves come in pairs
+
+    @property
+    def _next(self) -> int | None:
+        """The next width, if there is one."""
+        first = _FIRST.get(self.bench.lowered.dimension, 512)
+        if self.bench.tol >= 1e-5 and self.bench.lowered.dimension > 1:
+            first //= 2  # a loose tolerance is met by fewer functions
+        if self.now is None:
+            return min(first, self._most)
+        width = self._width(self.now)
+        return None if width >= self._most else min(2 * width, self._most)
+
+    @staticmethod
+    def _width(found: Attempt) -> int:
+        size: int = found.settings["basis"].size
+        return size
+
+    def offer(self) -> Offer | None:
+        if self.status is not None or self._next is None:
+            return None
+        if self.now is None:
+            return Offer(0.0, 0.0)
+        seconds = _GROWTH * self.now.seconds
+        if self.last is None and (self.bench.evolution is None or self.now.relative < 0.1):
+            return Offer(seconds, seconds)  # one width tells nothing about the rate
+        needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
+        rate = 0.0
+        if self.last is not None:
+            rate = math.log10(max(self.last.relative, 1e-300) / max(self.now.relative, 1e-300))
+            rate /= max(math.log2(self._width(self.now) / self._width(self.last)), 0.5)
+        if needed <= 0:
+            return Offer(seconds, seconds)
+        if rate <= 0.3 or not math.isfinite(needed):
+            return Offer(seconds, math.inf)
+        steps = math.ceil(needed / rate)
+        if self._width(self.now) * 2 ** (steps - 1) > self._most:
+            return Offer(seconds, math.inf)
+        return Offer(seconds, sum(self.now.seconds * _GROWTH**i for i in range(1, steps + 1)))
+
+    def advance(self) -> None:
+        nodes = self._next
+        assert nodes is not None
+        now = self._attempt(self.family, nodes, self.now)
+        limits = self.bench.limits
+        if self.now is not None and now.relative > max(limits.slow * self.now.relative, 1e-7):
+            now = self._other_stretch(now, nodes)
+            self.slow = self.slow + 1 if now.relative > limits.flat * self.now.relative else 0
+        self.last, self.now = self.now, now
+        if self.best is None or now.relative < self.best.relative:
+            self.best = now
+        self._judge()
+
+    def _attempt(
+        self,
+        family: WaveFamily,
+        nodes: int,
+        start: Attempt | None,
+        shrink: float = 1.0,
+        *,
+        probe: bool = False,
+    ) -> Attempt:
+        self._key += 1
+        spec = family.spec(nodes, shrink)
+        found = attempt(
+            self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            quickly=self.bench.evolution is not None,
+        )  # fmt: skip
+        self.tell(found)
+        return found
+
+    def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
+        """The stretch that the held-out points prefer at this width."""
+        if nodes * self.bench.lowered.unknowns > self.bench.limits.searched:
+            return now
+        candidates = self.family.neighbours()
+        for _ in range(_MOVES):
+            if not candidates or not self.budget.allows(len(candidates) * now.seconds):
+                break
+            found = [(other, self._attempt(other, nodes, now)) for other in candidates]
+            chosen, result = min(found, key=lambda pair: pair[1].relative)
+            if not result.relative < self.bench.limits.gain * now.relative:
+                break
+            # Go on in the direction that helped, while it helps.
+            candidates = chosen.further(self.family)
+            self.family, now = chosen, result
+        return now
+
+    def _judge(self) -> None:
+        """Whether an independent second solution confirms that this is the end."""
+        now, last, limits = self.now, self.last, self.bench.limits
+        assert now is not None
+        flat = last is not None and limits.small > now.relative > limits.flat * last.relative
+        at_limit = self._next is None
+        if not (flat or at_limit or self._promising(now, last)):
+            return
+        if not self.budget.allows(now.seconds):
+            return
+        second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
+        error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        self.error = error
+        self.best = now if now.relative <= 2.0 * second.relative else second
+        self.tell(self.best, self.excess(self.best, error))
+        if self._undetermined(now, second):
+            contradictory = left_over(self.bench, *now.function, now.residuals) > limits.left_over
+            self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
+        elif last is None and second.stiffness < 1e-3 and not at_limit:
+            return  # the first width: look twice
+        elif self.meets(self.best, error) and now.relative < limits.fits:
+            self.status = Status.TOLERANCE
+        elif flat:
+            self.status = Status.FLOOR
+
+    def _promising(self, now: Attempt, last: Attempt | None) -> bool:
+        """Whether a second solution is likely to agree within the tolerance."""
+        limits, tol = self.bench.limits, self.bench.tol
+        if last is None:
+            # Zero fits every problem without data, also those with other solutions: look twice.
+            return now.sizes.max() > 0 and now.relative < min(limits.at_once * tol, limits.small)
+        # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
+        enough = max(limits.holds, min(10.0 * tol, 0.1 * limits.fits))
+        falling = now.relative < min(0.3 * last.relative, limits.fits)
+        if not (now.relative < enough or falling):
+            return False
+        difference = now.values - last.values
+        change = estimated(difference, difference, now.sizes, self.bench.where_held, limits.safety)
+        fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
+        return self.excess(now, change) * fall <= tol
+
+    def _undetermined(self, now: Attempt, second: Attempt) -> bool:
+        """Whether the equations hold, but for more than one function."""
+        limits, lowered = self.bench.limits, self.bench.lowered
+        if max(now.relative, second.relative) > limits.small:
+            return False
+        order = max(sum(j.alpha) for r in lowered.residuals for j in (*r.linear, *r.nonlinear))
+        # Rows are scaled by the fastest function, so that the slow ones weigh less as the basis grows.
+        usual = min(1.0, 128.0 * lowered.dimension / self._width(now)) ** order
+        different = bool(
+            np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes)
+        )
+        return different or second.stiffness < limits.soft * usual

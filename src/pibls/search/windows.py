@@ -1,0 +1,436 @@
+r"""u over (t₀, t₁), then over (t₁, t₂), …: an evolution, one short window after another.
+
+Each window is a small problem in space and time with the same few functions, begun where the last one
+ended. Its length follows from how far the solution's own spectrum has fallen in it (`space.spectrum`); in
+space it is divided into cells where the spectrum asks for it, and cells are joined again where nothing is
+left to resolve. A window is accepted when its spectrum and its residual on points that were not fitted are
+small. The same evolution followed once more, at another scale and in windows of other lengths, is the
+estimate of its accumulated error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.quasi import halton
+from pibls.linalg.rows import is_finite
+from pibls.problem import Inside, Jet
+from pibls.problem.lowering import LoweredProblem
+from pibls.search.bench import Bench
+from pibls.search.divided import Reference, cell_system, without_pairs
+from pibls.search.evolution import Evolution, continued, handed_over
+from pibls.search.scales import natural_sizes
+from pibls.solver import GaussNewton, Outcome
+from pibls.space import Cells, CellTree, Space, Whole, Windows
+from pibls.space.spectrum import degree_in, tails
+from pibls.system.cells import CellSystem
+from pibls.system.judging import residuals_at
+from pibls.system.placing import place_in
+from pibls.system.points import PointSet
+from pibls.system.system import System, assemble
+
+NODES = {1: 32, 2: 100, 3: 220}
+"""Functions per window and cell (numerics: 48 were too few for Burgers' shock, 96 enough)."""
+_TRIES = 60  # of one window
+_SHORTEST = 1e-13  # of the whole time, or of t itself
+_MOST_CELLS = 400
+_HELD = {1: 31, 2: 40, 3: 60}
+_EXTRAPOLATED = 2
+_SAFE = 0.85
+_NOTHING = 3e-14
+
+
+@dataclass(frozen=True)
+class Extrapolated:
+    """u(x, t) ≈ Σ_m (t - t₀)^m/m! ∂_t^m u(x, t₀): where the next window starts from."""
+
+    space: Space
+    w: Array
+    axis: int
+    t: float
+    order: int
+
+    @property
+    def columns(self) -> int:
+        return 0
+
+    @property
+    def nodes(self) -> int:
+        return self.space.nodes
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        out = np.zeros((len(jets), len(sites[0])))
+        for site, X in enumerate(sites):
+            h = X[:, self.axis] - self.t
+            held = X.copy()
+            held[:, self.axis] = self.t
+            terms: list[tuple[int, Jet, Array]] = []
+            for i, j in enumerate(jets):
+                if j.site != site:
+                    continue
+                factor = np.ones(len(X))
+                for m in range(j.alpha[self.axis], max(self.order, j.alpha[self.axis]) + 1):
+                    extra = m - j.alpha[self.axis]
+                    if extra:
+                        factor = factor * h / extra
+                    alpha = tuple(m if a == self.axis else v for a, v in enumerate(j.alpha))
+                    terms.append((i, Jet(j.unknown, alpha), factor))
+            if terms:
+                found = self.space.values((held,), tuple(jet for _, jet, _ in terms), self.w)
+                for (i, _, factor), values in zip(terms, found, strict=True):
+                    out[i] += factor * values
+        return out
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked of each window: tails and residuals, relative."""
+
+    tail: float
+    residual: float
+
+    @classmethod
+    def of(cls, tol: float, bench: Bench) -> Demand:
+        lim = bench.limits
+        return cls(
+            max(lim.window_tail * tol, lim.window_floor),
+            max(lim.window_residual * tol, 30.0 * lim.window_floor),
+        )
+
+
+@dataclass(frozen=True)
+class Window:
+    """One solved window."""
+
+    space: Whole | Cells
+    w: Array
+    start: float
+    stop: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Followed:
+    """An evolution as far as it could be followed."""
+
+    windows: tuple[Window, ...]
+    evolution: Evolution
+    stopped: str | None
+    """Why it ends before its time, if it does."""
+    steps: int
+    tries: int
+
+    @property
+    def until(self) -> float:
+        return self.windows[-1].stop
+
+    def function(self) -> tuple[Windows, Array]:
+        """All windows as one function."""
+        ordered = self.windows if self.evolution.forward else self.windows[::-1]
+        starts = [min(x.start, x.stop) for x in ordered]
+        ends = [max(x.start, x.stop) for x in ordered]
+        space = Windows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
+        return space, np.concatenate([x.w[: x.space.columns] for x in ordered])
+
+
+@dataclass
+class Follower:
+    """Follows an evolution from its start to its end."""
+
+    bench: Bench
+    demand: Demand
+    reference: Reference
+    check: Callable[[float, int, int], None] = lambda t, windows, cells: None
+    """Called with t, windows and cells after each window; raises to stop."""
+    steps: int = 0
+    tries: int = 0
+    _sizes: Array = field(default_factory=lambda: np.empty(0))
+    _done: list[Window] = field(default_factory=list)
+
+    @property
+    def _evolution(self) -> Evolution:
+        found = self.bench.evolution
+        assert found is not None
+        return found
+
+    def run(self) -> Followed:
+        """All windows; where it cannot go on, those until there."""
+        e, bench = self._evolution, self.bench
+        total = abs(e.stop - e.start)
+        sign = 1.0 if e.forward else -1.0
+        self._sizes = np.zeros(bench.lowered.unknowns)
+        done = self._done = []
+        tree = CellTree.over(bench.box)
+        t, dt, stopped = e.start, total, None
+        first = True
+        while sign * (e.stop - t) > 1e-14 * total:
+            left = sign * (e.stop - t)
+            if first:
+                dt, tree = self._first_length(tree, total)
+            dt = min(dt, left)
+            if dt < left < 1.4 * dt:
+                dt = 0.5 * left
+            found = self._window(done[-1] if done else None, tree, t, dt, sign, total)
+            if isinstance(found, str):
+                stopped = found
+                break
+            window, tree, dt = found
+            done.append(window)
+            t, first = window.stop, False
+            self.check(t, len(done), len(tree))
+        return Followed(tuple(done), e, stopped, self.steps, self.tries)
+
+    def partial(self) -> Followed | None:
+        """What was followed until an interruption."""
+        if not self._done:
+            return None
+        return Followed(tuple(self._done), self._evolution, None, self.steps, self.tries)
+
+    def replay(self, followed: Followed) -> Followed:
+        """The same evolution in windows that reach from the middle of one to the middle of the next."""
+        e = self._evolution
+        edges = [e.start, *(0.5 * (x.start + x.stop) for x in followed.windows), followed.until]
+        if len(followed.windows) == 1:
+            edges[1] = 0.55 * e.start + 0.45 * followed.until
+        trees = [_tree_of(x.space, self.bench.box) for x in followed.windows]
+        pairs = zip([trees[0], *trees], [*trees, trees[-1]], strict=True)
+        done: list[Window] = []
+        for t, stop, tree in zip(edges[:-1], edges[1:], (max(p, key=len) for p in pairs), strict=True):
+            lowered = self.bench.lowered
+            last = done[-1] if done else None
+            if last is not None:
+                lowered = continued(lowered, e, handed_over(last.space, last.w, e, t, lowered.dimension))
+            try:
+                space, w, _ = self._solve(lowered, last, tree, t, stop)
+            except _NoSolutionError:
+                return Followed(tuple(done), e, "the second solution was lost", self.steps, self.tries)
+            done.append(Window(space, w, t, stop, math.nan))
+            self.check(t, -1, len(tree))
+        return Followed(tuple(done), e, followed.stopped, self.steps, self.tries)
+
+    def _first_length(self, tree: CellTree, total: float) -> tuple[float, CellTree]:
+        """A length over which the solution hardly changes, from its rates in a tiny window."""
+        e = self._evolution
+        tiny = 1e-6 * total
+        sign = 1.0 if e.forward else -1.0
+        try:
+            space, w, _ = self._solve(self.bench.lowered, None, tree, e.start, e.start + sign * tiny)
+        except _NoSolutionError:
+            return 1e-3 * total, tree
+        X = self._at_time(tree, e.start + 0.5 * sign * tiny)
+        d, axis = X.shape[1], e.axis
+        lengths = [total]
+        orders = [tuple(m if i == axis else 0 for i in range(d)) for m in range(3)]
+        rates = np.array(
+            [
+                [np.abs(v).max() for v in space.values((X,), tuple(Jet(k, a) for a in orders), w)]
+                for k in range(self.bench.lowered.unknowns)
+            ]
+        )
+        for u, v, a in rates:
+            size = max(u, 1e-3 * float(rates[:, 0].max()))
+            if size > 0 < v:
+                lengths.append(size / v)
+            if size > 0 < a:
+                lengths.append(math.sqrt(size / a))
+        return max(0.3 * min(lengths), 1e-9 * total), tree
+
+    def _at_time(self, tree: CellTree, t: float) -> Array:
+        """Some points at one time, in every cell."""
+        e = self._evolution
+        U = halton(8, len(tree.box), np.random.default_rng(0))
+        X = np.concatenate([b[:, 0] + (b[:, 1] - b[:, 0]) * U for b in tree.boxes])
+        X[:, e.axis] = t
+        return X
+
+    def _window(
+        self, last: Window | None, tree: CellTree, t: float, dt: float, sign: float, total: float
+    ) -> tuple[Window, CellTree, float] | str:
+        """One accepted window, the cells and the length for the next; or why there is none."""
+        e, bench = self._evolution, self.bench
+        lowered = bench.lowered
+        if last is not None:
+            begun = handed_over(last.space, last.w, e, t, lowered.dimension)
+            lowered = continued(lowered, e, begun)
+        power = max(0.75 * degree_in(self.reference.nodes, lowered.dimension), 4.0)
+        before: tuple[float, float, int] | None = None
+        easing = 1.0
+        for _ in range(_TRIES):
+            self.tries += 1
+            self.check(t, -1, len(tree))
+            if dt < max(_SHORTEST * total, 4e-16 * abs(t)):
+                return "no window is short enough"
+            stop = t + sign * dt
+            if sign * (e.stop - stop) < 1e-12 * total:
+                stop = e.stop
+            try:
+                space, w, _ = self._solve(lowered, last, tree, t, stop)
+            except _NoSolutionError:
+                dt *= 0.3
+                continue
+            here = tree.stretched(e.axis, min(t, stop), max(t, stop))
+            relative, sizes = self._tails(space, w, here)
+            residual = self._residual(lowered, space, w, here)
+            along = float(relative[:, e.axis].max())
+            across = np.delete(relative, e.axis, axis=1)
+            wide = float(across.max(initial=0.0))
+            demand = Demand(easing * self.demand.tail, easing * self.demand.residual)
+            if not (math.isfinite(along) and math.isfinite(wide) and math.isfinite(residual)):
+                dt *= 0.3
+                continue
+            good_space = wide <= demand.tail
+            if along <= demand.tail and residual <= demand.residual and good_space:
+                self._sizes = np.maximum(self._sizes, sizes)
+                factor = self._factor(along, residual, power)
+                merged = self._merged(tree, relative, power)
+                window = Window(space, w, t, stop, residual)
+                return window, merged, dt * min(max(factor, 0.5), bench.limits.window_growth)
+            worst = max(along / demand.tail, residual / demand.residual, wide / demand.tail)
+            # Where a shorter window or smaller cells no longer help, what is left is rounding.
+            if (
+                before is not None
+                and worst > 0.3 * before[0]
+                and (dt <= 0.75 * before[1] or len(tree) > before[2])
+            ):
+                if worst * max(self.demand.tail, 1e-13) < 1e-6:
+                    easing *= 3.0 * worst
+                    if easing < 1e5:
+                        continue
+            before = (worst, dt, len(tree))
+            if not good_space and wide >= 0.1 * along:
+                finer = self._divided(tree, relative, demand.tail)
+                if len(finer) > _MOST_CELLS:
+                    return f"more than {_MOST_CELLS} cells would be needed"
+                if len(finer) > len(tree):
+                    tree = finer
+                    if along > 10.0 * demand.tail:
+                        dt *= 0.5
+                    continue
+            dt *= min(max(self._factor(along / easing, residual / easing, power), 0.2), 0.7)
+        return "no window was accepted"
+
+    def _factor(self, along: float, residual: float, power: float) -> float:
+        # What is as small as rounding says nothing about how much smaller it would be.
+        if max(along, 0.1 * residual) < _NOTHING:
+            return self.bench.limits.window_growth
+        ratio = min(self.demand.tail / max(along, 1e-18), self.demand.residual / max(residual, 1e-18))
+        return _SAFE * float(ratio ** (1.0 / power))
+
+    def _divided(self, tree: CellTree, relative: Array, limit: float) -> CellTree:
+        """Cells with a large tail in two, along the axis of the largest."""
+        axis = self._evolution.axis
+
+        def planes(number: int, box: Array) -> list[tuple[int, float]]:
+            mine = np.where(np.arange(relative.shape[1]) == axis, 0.0, relative[number])
+            if mine.max() <= limit:
+                return []
+            chosen = int(np.argmax(mine))
+            return [(chosen, float(box[chosen].mean()))]
+
+        return tree.refine(planes)
+
+    def _merged(self, tree: CellTree, relative: Array, power: float) -> CellTree:
+        small = self.demand.tail * 0.1 * 2.0**-power
+        spatial = np.delete(relative, self._evolution.axis, axis=1).max(axis=1, initial=0.0)
+        return tree.merge(lambda i, j: bool(max(spatial[i], spatial[j]) < small))
+
+    def _tails(self, space: Whole | Cells, w: Array, tree: CellTree) -> tuple[Array, Array]:
+        """The tail of each cell and axis relative to the size of its unknown (cells, d), and those sizes."""
+        unknowns = self.bench.lowered.unknowns
+        parts = [(space, w)] if isinstance(space, Whole) else [
+            (part, w[a:b])
+            for part, a, b in zip(space.parts, space.starts[:-1], space.starts[1:], strict=True)
+        ]  # fmt: skip
+        found = [
+            tails(part, mine, box, unknowns) for (part, mine), box in zip(parts, tree.boxes, strict=True)
+        ]
+        sizes = np.max([size for _, size in found], axis=0)
+        half = 0.5 * np.ptp(tree.boxes[0], axis=1)
+        natural = natural_sizes(self.bench.equations(), space, w, self._held_out(tree), half)
+        scale = np.maximum(np.maximum(self._sizes, sizes), natural)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            relative = np.array([tail / scale[:, None] for tail, _ in found])
+        return np.nan_to_num(relative, nan=0.0, posinf=np.inf).max(axis=1), sizes
+
+    def _held_out(self, tree: CellTree) -> Array:
+        d = len(tree.box)
+        U = halton(_HELD.get(d, 80), d, np.random.default_rng(1))
+        X = np.concatenate([b[:, 0] + (b[:, 1] - b[:, 0]) * U for b in tree.boxes])
+        return X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
+
+    def _residual(self, lowered: LoweredProblem, space: Space, w: Array, tree: CellTree) -> float:
+        """The largest residual of an equation between the fitted points, next to its terms there."""
+        X = self._held_out(tree)
+        judged, _ = residuals_at(
+            self.bench.equations(), {Inside(): PointSet((X,), np.zeros_like(X))}, space, w, tree.boxes[0]
+        )
+        return max(float(np.sqrt(np.mean(j.relative**2))) for j in judged.values())
+
+    def _solve(
+        self, lowered: LoweredProblem, last: Window | None, tree: CellTree, t: float, stop: float
+    ) -> tuple[Whole | Cells, Array, int]:
+        """One window of that length in these cells, whatever it is worth."""
+        e, bench = self._evolution, self.bench
+        here = tree.stretched(e.axis, min(t, stop), max(t, stop))
+        paired = without_pairs(lowered)
+        space: Whole | Cells
+        system: System | CellSystem
+        if len(here) == 1 and len(paired.residuals) == len(lowered.residuals):
+            box = here.boxes[0]
+            space = self.reference.on(box, lowered.unknowns)
+            points = {
+                r.region: place_in(r.region, bench.domain, box, space.nodes, True) for r in lowered.residuals
+            }
+            found = {region: p for region, p in points.items() if len(p)}
+            kept = tuple(r for r in lowered.residuals if r.region in found)
+            system = assemble(LoweredProblem(kept, lowered.unknowns, lowered.dimension), found, space)
+        else:
+            space = self.reference.over(here, lowered.unknowns)
+            system = cell_system(lowered, bench.domain, space)
+        method = GaussNewton(rounds=0, continuation=0)
+        if system.is_linear:
+            outcome = method.linear_solve(system)
+        elif last is None:
+            outcome = self._begin(system, method)
+        else:
+            v = system.values_of(Extrapolated(last.space, last.w, e.axis, t, _EXTRAPOLATED), np.empty(0))
+            if not _usable(system, v):
+                v = system.values_of(Extrapolated(last.space, last.w, e.axis, t, 0), np.empty(0))
+                if not _usable(system, v):
+                    raise _NoSolutionError
+            outcome = method.descend(system, v, 1e-2)
+        self.steps += outcome.steps
+        if not np.isfinite(outcome.w).all():
+            raise _NoSolutionError
+        return space, outcome.w, outcome.steps
+
+    def _begin(self, system: System | CellSystem, method: GaussNewton) -> Outcome:
+        """The first window starts from its own initial values."""
+        from pibls.search.starts import lift
+
+        if isinstance(system, System):
+            w = lift(system, self.bench)
+            if w is not None and _usable(system, system.values(w)):
+                return method.descend(system, system.values(w), w=w)
+        for level in (0.0, 1.0, -1.0, 0.1):
+            v = system.level(level)
+            if _usable(system, v):
+                return method.descend(system, v)
+        raise _NoSolutionError
+
+
+def _tree_of(space: Whole | Cells, box: Array) -> CellTree:
+    return space.tree if isinstance(space, Cells) else CellTree.over(box)
+
+
+class _NoSolutionError(Exception):
+    """Nothing that could be a solution came out."""
+
+
+def _usable(system: System | CellSystem, v: Array) -> bool:
+    return bool(np.isfinite(v).all()) and all(is_finite(part) for part in system.linearise(v))

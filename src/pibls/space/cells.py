@@ -1,0 +1,49 @@
+r"""u(x) = u_c(x) for x in the cell c: a space of its own in each cell of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem import Jet
+from pibls.space.tree import CellTree, Numbers
+from pibls.space.whole import Whole
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One drawn space per cell; the coefficients of the cells stand one after another."""
+
+    tree: CellTree
+    parts: tuple[Whole, ...]
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """Where the coefficients of each cell begin, and the end."""
+        return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    @property
+    def columns(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def nodes(self) -> int:
+        return sum(p.nodes for p in self.parts)
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        out = np.empty((len(jets), len(sites[0])))
+        for site, X in enumerate(sites):
+            here = [i for i, j in enumerate(jets) if j.site == site]
+            if not here:
+                continue
+            wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
+            where = self.tree.locate(X)
+            order = np.argsort(where, kind="stable")
+            cells, firsts = np.unique(where[order], return_index=True)
+            for cell, rows in zip(cells, np.split(order, firsts[1:]), strict=True):
+                mine = w[self.starts[cell] : self.starts[cell + 1]]
+                out[np.ix_(here, rows)] = self.parts[cell].values((X[rows],), wanted, mine)
+        return out

@@ -1,0 +1,23 @@
+r"""u_k(x) = Σⱼ wⱼ φⱼ(x): a space of functions for all unknowns of a problem, made of blocks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pibls.arrays import Array
+from pibls.problem import Jet
+
+
+class Space(Protocol):
+    """What the columns are: blocks, each a basis on a piece of the domain for one unknown."""
+
+    @property
+    def columns(self) -> int:
+        """How many coefficients a function of all unknowns has."""
+
+    @property
+    def nodes(self) -> int:
+        """How many functions the unknown with the most of them has."""
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        """∂^α u_k at the sites for each jet, (number of jets, n)."""

@@ -1,0 +1,59 @@
+r"""u(x) = Σ c_i T_{i₁}(ξ₁) ⋯ T_{i_d}(ξ_d) in a cell: how far the coefficients have fallen along each axis.
+
+A function that a cell resolves has small coefficients at the degrees that its basis can just still have.
+Where they are large, the cell is too long along that axis, whatever the residual at some points says.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil, comb
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem import Jet
+from pibls.space.whole import Whole
+
+_FROM, _BEYOND = 0.75, 4  # the degrees looked at: from this share of the highest to this many above it
+_RANK = 0.8  # of N functions at the scale of the scale-width rule, so many are independent
+
+
+def degree_in(nodes: int, d: int) -> int:
+    """The degree of the polynomials in d variables that are as many as the independent functions."""
+    degree = 0
+    while comb(degree + 1 + d, d) <= _RANK * nodes:
+        degree += 1
+    return degree
+
+
+@lru_cache(maxsize=32)
+def _transform(n: int) -> tuple[Array, Array]:
+    """Chebyshev nodes in [-1, 1], and the matrix from values there to coefficients."""
+    angle = (np.arange(n) + 0.5) * np.pi / n
+    matrix = 2.0 / n * np.cos(np.outer(np.arange(n), angle))
+    matrix[0] *= 0.5
+    return np.cos(angle), matrix
+
+
+def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
+    """For each unknown and axis the largest coefficient at the highest degrees (unknowns, d); max|u| (unknowns,)."""
+    d = len(box)
+    degree = degree_in(part.nodes, d)
+    n = degree + 1 + _BEYOND
+    nodes, matrix = _transform(n)
+    centre, half = box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0])
+    grid = np.stack(
+        np.meshgrid(*(c + h * nodes for c, h in zip(centre, half, strict=True)), indexing="ij"), -1
+    )
+    jets = tuple(Jet(k, (0,) * d) for k in range(unknowns))
+    u = part.values((grid.reshape(-1, d),), jets, w)
+    out = np.empty((unknowns, d))
+    first = ceil(_FROM * degree)
+    for k in range(unknowns):
+        c = u[k].reshape((n,) * d)
+        for axis in range(d):
+            c = np.moveaxis(np.tensordot(matrix, c, axes=(1, axis)), 0, axis)
+        for axis in range(d):
+            out[k, axis] = np.abs(np.take(c, range(first, n), axis=axis)).max()
+    return out, np.abs(u).max(axis=1)

@@ -1,0 +1,207 @@
+r"""B = B₁ ∪ B₂, each divided again or not: a tree of axis-parallel cells over a bounding box.
+
+A cell is a leaf; a plane that divides a box is a branch. Two cells are neighbours where their boxes share a
+face of positive size, whatever their sizes. The tree is also the order of elimination: faces between two
+halves go last (nested dissection).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.arrays import Array
+
+Numbers = npt.NDArray[np.intp]
+Side = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """x_axis < level on one side, the rest on the other."""
+
+    axis: int
+    level: float
+    low: Node
+    high: Node
+
+
+Node = Branch | None
+"""None is a leaf."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A face that the cells ``low`` and ``high`` share, across an axis: its extent (d, 2), flat in the axis.
+
+    ``shift`` is how far along the axis the upper cell's side lies from the lower one's: zero between
+    neighbours, minus the period where the two ends of a periodic coordinate meet.
+    """
+
+    low: int
+    high: int
+    axis: int
+    box: Array
+    shift: float = 0.0
+
+
+@dataclass(frozen=True)
+class CellTree:
+    """The box and how it is divided; leaves are numbered from the low sides to the high ones."""
+
+    box: Side
+    root: Node = None
+
+    @classmethod
+    def over(cls, box: Array) -> CellTree:
+        """One cell."""
+        return cls(tuple((float(a), float(b)) for a, b in box))
+
+    @classmethod
+    def grid(cls, box: Array, counts: tuple[int, ...]) -> CellTree:
+        """counts[i] equal cells along each axis, divided in the middle again and again."""
+        tree = cls.over(box)
+        edges = [np.linspace(a, b, n + 1) for (a, b), n in zip(tree.box, counts, strict=True)]
+
+        def divide(ranges: tuple[tuple[int, int], ...]) -> Node:
+            lengths = [stop - start for start, stop in ranges]
+            axis = int(np.argmax(lengths))
+            if lengths[axis] <= 1:
+                return None
+            start, stop = ranges[axis]
+            middle = (start + stop) // 2
+            halves = [
+                divide(tuple(part if i == axis else r for i, r in enumerate(ranges)))
+                for part in ((start, middle), (middle, stop))
+            ]
+            return Branch(axis, float(edges[axis][middle]), *halves)
+
+        return cls(tree.box, divide(tuple((0, n) for n in counts)))
+
+    def _walk(self, node: Node, box: Side, path: tuple[int, ...]) -> Iterator[tuple[Side, tuple[int, ...]]]:
+        if node is None:
+            yield box, path
+            return
+        for side, child in enumerate((node.low, node.high)):
+            yield from self._walk(child, _half(box, node, side), (*path, side))
+
+    @cached_property
+    def _leaves(self) -> tuple[tuple[Side, tuple[int, ...]], ...]:
+        return tuple(self._walk(self.root, self.box, ()))
+
+    @cached_property
+    def boxes(self) -> Array:
+        """All cells, (M, d, 2)."""
+        return np.array([box for box, _ in self._leaves])
+
+    @cached_property
+    def paths(self) -> tuple[tuple[int, ...], ...]:
+        """For each cell the sides taken from the root to it."""
+        return tuple(path for _, path in self._leaves)
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    def refine(self, planes: Callable[[int, Array], Sequence[tuple[int, float]]]) -> CellTree:
+        """Each cell divided at all the planes (axis, level) that ``planes(number, box)`` names."""
+        count = iter(range(len(self)))
+
+        def visit(node: Node, box: Side) -> Node:
+            if node is None:
+                return _nested(list(planes(next(count), np.array(box))))
+            low, high = (visit(c, _half(box, node, s)) for s, c in enumerate((node.low, node.high)))
+            return Branch(node.axis, node.level, low, high)
+
+        return CellTree(self.box, visit(self.root, self.box))
+
+    def merge(self, joined: Callable[[int, int], bool]) -> CellTree:
+        """Two cells of one branch made one where ``joined(low, high)``."""
+        count = iter(range(len(self)))
+
+        def visit(node: Node) -> tuple[Node, int | None]:
+            if node is None:
+                return None, next(count)
+            (low, i), (high, j) = visit(node.low), visit(node.high)
+            if i is not None and j is not None and joined(i, j):
+                return None, None
+            return Branch(node.axis, node.level, low, high), None
+
+        return CellTree(self.box, visit(self.root)[0])
+
+    def stretched(self, axis: int, low: float, high: float) -> CellTree:
+        """The same divisions over another extent along an axis that is not divided."""
+        box = tuple((low, high) if i == axis else side for i, side in enumerate(self.box))
+        return CellTree(box, self.root)
+
+    def locate(self, X: Array) -> Numbers:
+        """The cell of each point; a point on a face belongs to the upper one."""
+        out = np.zeros(len(X), dtype=np.intp)
+        count = 0
+
+        def visit(node: Node, rows: Numbers) -> None:
+            nonlocal count
+            if node is None:
+                out[rows] = count
+                count += 1
+                return
+            above = X[rows, node.axis] >= node.level
+            visit(node.low, rows[~above])
+            visit(node.high, rows[above])
+
+        visit(self.root, np.arange(len(X), dtype=np.intp))
+        return out
+
+    def joints(self, periodic: tuple[int, ...] = ()) -> list[Joint]:
+        """All faces that two cells share; along periodic axes also those where the two ends meet."""
+        boxes, out = self.boxes, []
+        d = boxes.shape[1]
+        for axis in range(d):
+            level_low, level_high = boxes[:, axis, 0], boxes[:, axis, 1]
+            pairs = [(level_high[:, None] == level_low[None, :], 0.0)]
+            if axis in periodic:
+                (a, b) = self.box[axis]
+                pairs.append(((level_high[:, None] == b) & (level_low[None, :] == a), a - b))
+            others = [i for i in range(d) if i != axis]
+            for touching, shift in pairs:
+                for i in others:
+                    start = np.maximum(boxes[:, None, i, 0], boxes[None, :, i, 0])
+                    stop = np.minimum(boxes[:, None, i, 1], boxes[None, :, i, 1])
+                    touching = touching & (stop > start)
+                for low, high in zip(*np.nonzero(touching), strict=True):
+                    box = np.stack(
+                        [
+                            np.maximum(boxes[low, :, 0], boxes[high, :, 0]),
+                            np.minimum(boxes[low, :, 1], boxes[high, :, 1]),
+                        ],
+                        axis=1,
+                    )
+                    box[axis] = level_high[low]
+                    out.append(Joint(int(low), int(high), axis, box, float(shift)))
+        return out
+
+    def groups(self, joints: list[Joint]) -> list[list[int]]:
+        """Joints in the order of elimination: those whose cells are parted deepest in the tree go first."""
+        by_branch: dict[tuple[int, ...], list[int]] = {}
+        for number, joint in enumerate(joints):
+            one, two = self.paths[joint.low], self.paths[joint.high]
+            depth = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
+            by_branch.setdefault(one[:depth], []).append(number)
+        return [by_branch[path] for path in sorted(by_branch, key=lambda p: (-len(p), p))]
+
+
+def _nested(planes: list[tuple[int, float]]) -> Node:
+    if not planes:
+        return None
+    (axis, level), *rest = planes
+    within = [[p for p in rest if p[0] != axis or (p[1] < level) == low] for low in (True, False)]
+    return Branch(axis, level, _nested(within[0]), _nested(within[1]))
+
+
+def _half(box: Side, node: Branch, side: int) -> Side:
+    low, high = box[node.axis]
+    part = (low, node.level) if side == 0 else (node.level, high)
+    return tuple(part if i == node.axis else ends for i, ends in enumerate(box))

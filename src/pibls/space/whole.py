@@ -1,0 +1,75 @@
+r"""u_k(x) = A_k(x) w_k: one piece, with a basis for each unknown; several unknowns may share one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis import Basis
+from pibls.problem import Jet
+
+SLICE_ENTRIES = 1 << 16
+"""Entries of a jet per slice: half a megabyte, so that all of them stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A basis per unknown over all of a piece; w holds the coefficients of the unknowns one after another."""
+
+    bases: tuple[Basis, ...]
+
+    @classmethod
+    def shared(cls, basis: Basis, unknowns: int) -> Whole:
+        """The same basis for every unknown."""
+        return cls((basis,) * unknowns)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """The columns of each unknown."""
+        ends = np.cumsum([0, *(b.size for b in self.bases)]).tolist()
+        return tuple(map(slice, ends[:-1], ends[1:]))
+
+    @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """For each unknown the first that has the same basis: its jets serve both."""
+        first: dict[int, int] = {}
+        return tuple(first.setdefault(id(b), k) for k, b in enumerate(self.bases))
+
+    @property
+    def columns(self) -> int:
+        return self.slices[-1].stop
+
+    @property
+    def nodes(self) -> int:
+        return max(b.size for b in self.bases)
+
+    def tables(
+        self, X: Array, wanted: Iterable[tuple[int, MultiIndex]]
+    ) -> dict[tuple[int, MultiIndex], Array]:
+        """∂^α A_k (n, M) for each wanted (k, α) with k an owner; each activation is computed once."""
+        by_owner: dict[int, set[MultiIndex]] = {}
+        for owner, alpha in wanted:
+            by_owner.setdefault(owner, set()).add(alpha)
+        out = {}
+        for owner, alphas in by_owner.items():
+            ordered = sorted(alphas)
+            for alpha, phi in zip(ordered, self.bases[owner].jets(X, ordered), strict=True):
+                out[owner, alpha] = phi
+        return out
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        n = len(sites[0])
+        out = np.empty((len(jets), n))
+        step = max(SLICE_ENTRIES // max(self.nodes, 1), 16)
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            for site, X in enumerate(sites):
+                here = [(i, j, self.owners[j.unknown]) for i, j in enumerate(jets) if j.site == site]
+                phi = self.tables(X[part], ((owner, j.alpha) for _, j, owner in here))
+                for i, j, owner in here:
+                    out[i, part] = phi[owner, j.alpha] @ w[self.slices[j.unknown]]
+        return out

@@ -1,0 +1,57 @@
+r"""u(x, t) = u_i(x, t) for t in the window (t_i, t_{i+1}): one function over many windows in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem import Jet
+from pibls.space.protocol import Space
+from pibls.space.tree import Numbers
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Spaces one after another along an axis, with ``edges`` that ascend."""
+
+    axis: int
+    edges: tuple[float, ...]
+    parts: tuple[Space, ...]
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """Where the coefficients of each window begin, and the end."""
+        return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    @property
+    def columns(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def nodes(self) -> int:
+        return sum(p.nodes for p in self.parts)
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        out = np.empty((len(jets), len(sites[0])))
+        inner = np.asarray(self.edges[1:-1])
+        for site, X in enumerate(sites):
+            here = [i for i, j in enumerate(jets) if j.site == site]
+            if not here or not len(X):
+                continue
+            wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
+            t = X[:, self.axis]
+            slack = 1e-12 * (self.edges[-1] - self.edges[0])
+            out[np.ix_(here, np.flatnonzero((t < self.edges[0] - slack) | (t > self.edges[-1] + slack)))] = (
+                np.nan
+            )
+            where = np.searchsorted(inner, t, side="right")
+            known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
+            order = known[np.argsort(where[known], kind="stable")]
+            windows, firsts = np.unique(where[order], return_index=True)
+            for window, rows in zip(windows, np.split(order, firsts[1:]), strict=True):
+                mine = w[self.starts[window] : self.starts[window + 1]]
+                out[np.ix_(here, rows)] = self.parts[window].values((X[rows],), wanted, mine)
+        return out

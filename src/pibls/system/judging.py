@@ -1,0 +1,94 @@
+r"""r(x) = Σ terms(x), beside Σ |terms(x)|: residuals at points that were not fitted, and what they are next to.
+
+A residual says little by itself. It is compared with the terms that it is the sum of, where it is taken: near
+a singularity the terms are huge, and a residual that is small next to them must not hide one elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.problem import Jet, Region
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.space import Space
+from pibls.system.points import PointSet
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A residual at points, and the size of the terms that it is the sum of there."""
+
+    values: Array
+    sizes: Array
+
+    @property
+    def relative(self) -> Array:
+        """|r| next to its terms, at each point; infinite where it is not a number."""
+        with np.errstate(all="ignore"):
+            out = np.abs(self.values) / np.where(self.sizes > 0, self.sizes, 1.0)
+        return np.where(np.isfinite(out), out, np.inf)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large each unknown is, and over which lengths it varies at least."""
+
+    unknowns: Array
+    half: Array
+
+    @classmethod
+    def of(cls, unknowns: Array, box: Array) -> Scale:
+        """From the values (unknowns, n) in a box."""
+        half = 0.5 * (box[:, 1] - box[:, 0])
+        return cls(np.abs(unknowns).max(axis=1, initial=0.0), np.where(half > 0, half, 1.0))
+
+    def at_least(self, unknown: int, alpha: MultiIndex) -> float:
+        """∂^α of a function of that size that varies over the whole of the piece."""
+        return float(self.unknowns[unknown] / np.prod(self.half ** np.array(alpha)))
+
+
+def residuals_at(
+    lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Space, w: Array, box: Array
+) -> tuple[dict[str, Judged], Array]:
+    """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed."""
+    zero = (0,) * lowered.dimension
+    jets: dict[Region, dict[Jet, Array]] = {}
+    for region, found in points.items():
+        wanted = {j: None for r in lowered.residuals if r.region == region for j in (*r.linear, *r.nonlinear)}
+        wanted |= {Jet(k, zero, s): None for s in range(len(found.sites)) for k in range(lowered.unknowns)}
+        keys = tuple(wanted)
+        jets[region] = dict(zip(keys, space.values(found.sites, keys, w), strict=True))
+    unknowns = np.array(
+        [
+            np.concatenate([jets[r][Jet(k, zero, s)] for r in points for s in range(len(points[r].sites))])
+            for k in range(lowered.unknowns)
+        ]
+    )
+    scale = Scale.of(unknowns, box)
+    judged = {r.name: _judge(r, points[r.region], jets[r.region], scale) for r in lowered.residuals}
+    return judged, unknowns
+
+
+def _judge(residual: Residual, where: PointSet, jets: Mapping[Jet, Array], scale: Scale) -> Judged:
+    X, normals = where.sites[0], where.normals
+    data = residual.known_data(X)
+    a = residual.coefficients(X, normals, data)
+    nonlinear = np.array([jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
+    rest = residual.rest(X, normals, data, nonlinear)
+    sizes = np.abs(rest)
+    if residual.nonlinear:
+        # At a solution the rest may cancel within itself: its terms are as large as its slopes say.
+        slopes = residual.partials(X, normals, data, nonlinear)
+        for slope, jet in zip(slopes, residual.nonlinear, strict=True):
+            part = np.abs(slope) * np.maximum(np.abs(jets[jet]), scale.at_least(jet.unknown, jet.alpha))
+            sizes = np.maximum(sizes, np.where(np.isfinite(part), part, 0.0))
+    values = rest
+    for c, jet in zip(a, residual.linear, strict=True):
+        values = values + c * jets[jet]
+        natural = scale.at_least(jet.unknown, jet.alpha)
+        sizes = np.maximum(sizes, np.abs(c) * np.maximum(np.abs(jets[jet]), natural))
+    return Judged(values, sizes)

@@ -1,0 +1,134 @@
+r"""T_low w_low = P λ = T_high w_high: what holds two cells together.
+
+On a face that two cells share, every unknown and its normal derivatives below the order of the equations
+have coefficients λ of their own, in Legendre polynomials over the face. Each side is tied to them and not
+to the other side: given λ, the cells know nothing of each other, and each can be eliminated by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+from math import comb
+
+import numpy as np
+
+from pibls.arrays import Array, Mask, MultiIndex
+from pibls.basis.quasi import lobatto, sobol
+from pibls.problem.lowering import LoweredProblem
+from pibls.space import Joint, Whole
+
+_PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
+_SPARE = 2
+
+
+@dataclass(frozen=True)
+class Trace:
+    """∂ₙ^order of an unknown on a joint."""
+
+    unknown: int
+    order: int
+
+
+@dataclass(frozen=True)
+class Tied:
+    """A joint with its points, and the polynomials of its traces there."""
+
+    joint: Joint
+    traces: tuple[Trace, ...]
+    points: Array = field(repr=False)
+    polynomials: Array = field(repr=False)
+
+    @property
+    def columns(self) -> int:
+        return len(self.traces) * self.polynomials.shape[1]
+
+    def rows(self, low: Whole, high: Whole) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """T (n, columns of the cell) and -P (n, columns of the joint) of the lower and of the upper side."""
+        below, above = self._side(low, False), self._side(high, True)
+        n, m = self.polynomials.shape
+        P = np.zeros((n * len(self.traces), self.columns), order="F")
+        for i in range(len(self.traces)):
+            rows = slice(i * n, (i + 1) * n)
+            # About as long as the rows of T, so that neither side of the equation outweighs the other.
+            length = np.sqrt((np.square(below[rows]).sum() + np.square(above[rows]).sum()) / (2 * n)) or 1.0
+            P[rows, i * m : (i + 1) * m] = -self.polynomials * (length / np.sqrt(m))
+        return (below, P), (above, P)
+
+    def _side(self, space: Whole, upper: bool) -> Array:
+        X = self.points
+        if upper and self.joint.shift:
+            X = X.copy()
+            X[:, self.joint.axis] += self.joint.shift
+        d = X.shape[1]
+        alphas = [_along(self.joint.axis, trace.order, d) for trace in self.traces]
+        owners = [space.owners[trace.unknown] for trace in self.traces]
+        tables = space.tables(X, zip(owners, alphas, strict=True))
+        n = len(X)
+        T = np.zeros((n * len(self.traces), space.columns), order="F")
+        for i, (trace, owner, alpha) in enumerate(zip(self.traces, owners, alphas, strict=True)):
+            T[i * n : (i + 1) * n, space.slices[trace.unknown]] = tables[owner, alpha]
+        return T
+
+
+def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[object], bool]) -> tuple[int, ...]:
+    """The highest derivative of each unknown across an axis in the equations."""
+    out = [0] * lowered.unknowns
+    for r in lowered.residuals:
+        if inside(r.region):
+            for j in (*r.linear, *r.nonlinear):
+                out[j.unknown] = max(out[j.unknown], j.alpha[axis])
+    return tuple(out)
+
+
+def tie(joint: Joint, orders: tuple[int, ...], nodes: int, contains: Callable[[Array], Mask]) -> Tied | None:
+    """Points and polynomials on a joint between cells of that many functions; None where it lies outside."""
+    traces = tuple(Trace(k, order) for k, most in enumerate(orders) for order in range(most))
+    d = len(joint.box)
+    free = [i for i in range(d) if i != joint.axis]
+    degree = degree_of(nodes, d)
+    count = comb(degree + len(free), len(free))
+    wanted = int(_PER_COEFFICIENT * count) + _SPARE if free else 1
+    if len(free) == 1:
+        U = lobatto(wanted, 1, np.random.default_rng(0))
+    else:
+        U = sobol(wanted, len(free), np.random.default_rng(0))
+    X = np.tile(joint.box[:, 0], (len(U), 1))
+    X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
+    keep = np.asarray(contains(X), dtype=bool)
+    if not keep.any() or not traces:
+        return None
+    X, U = X[keep], U[keep]
+    while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
+        degree -= 1
+    return Tied(joint, traces, X, _legendre(2.0 * U - 1.0, degree))
+
+
+def degree_of(nodes: int, d: int) -> int:
+    """The degree p at which polynomials in d variables are about as many as the functions, and one more."""
+    degree = 0
+    while comb(degree + d, d) < nodes:
+        degree += 1
+    return degree + 1
+
+
+def _legendre(S: Array, degree: int) -> Array:
+    """Legendre polynomials of total degree up to ``degree`` at the points S of [-1, 1]^k."""
+    k = S.shape[1]
+    if k == 0:
+        return np.ones((len(S), 1))
+    one = [
+        np.polynomial.legendre.legvander(S[:, i], degree) * np.sqrt(2.0 * np.arange(degree + 1) + 1.0)
+        for i in range(k)
+    ]
+    out = [
+        np.prod([one[i][:, p] for i, p in enumerate(powers)], axis=0)
+        for powers in product(range(degree + 1), repeat=k)
+        if sum(powers) <= degree
+    ]
+    return np.stack(out, axis=1)
+
+
+def _along(axis: int, order: int, dimension: int) -> MultiIndex:
+    return tuple(order if i == axis else 0 for i in range(dimension))
