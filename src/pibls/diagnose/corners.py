@@ -18,11 +18,10 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.domain import Boundary, box_of, faces_of, time_of
-from pibls.domain.face import Extruded, FlatFace
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
 from pibls.problem.problem import condition_regions
-from pibls.problem.region import Part, Region, Slice
+from pibls.problem.region import Region
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
@@ -75,10 +74,10 @@ def clashes(problem: Problem) -> tuple[str, ...]:
 def _sides(problem: Problem) -> list[_Side]:
     out = []
     for face in faces_of(problem.domain):
-        flat = face.face if isinstance(face, Extruded) else face
-        if isinstance(flat, FlatFace):
-            level = flat.bounds[flat.axis][flat.side]
-            out.append(_Side(flat.axis, level, 1 if flat.side else -1))
+        plane = face.plane()
+        if plane is not None:
+            middle = face.at(np.full((1, face.dimension), 0.5), np.random.default_rng(0))
+            out.append(_Side(*plane, 1 if middle.normals[0, plane[0]] > 0 else -1))
     if time_of(problem.domain) is not None:
         last = len(problem.coordinates) - 1
         out.append(_Side(last, float(box_of(problem.domain)[last, 0]), -1, is_start=True))
@@ -102,9 +101,9 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
     boundary = Boundary(point[None, :], normal, (None,))
     for i, region in enumerate(regions):
         if on.is_start:
-            holds = isinstance(region, Slice) and (region.axis, region.level) == (on.axis, on.level)
+            holds = region.plane() == (on.axis, on.level)
         else:
-            holds = isinstance(region, Part) and region.owners is None and bool(region.mask(boundary)[0])
+            holds = region.sites == 1 and bool(region.mask(boundary)[0])
         if holds:
             yield i
 

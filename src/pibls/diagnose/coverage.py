@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.domain import Face, box_of, faces_of, time_of
-from pibls.domain.face import Extruded, FlatFace
-from pibls.problem.region import Pair, Part, Slice
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
@@ -33,37 +31,27 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
     """
     regions = [s.region for s in problem.statements[len(problem.equations) :]]
     domain, time = problem.domain, time_of(problem.domain)
-    slices = [r for r in regions if isinstance(r, Slice)]
-    if len(domain.coordinates) == 1 and slices:
+    if len(domain.coordinates) == 1 and any(r.plane() is not None for r in regions):
         return ()  # an initial value problem on a line: nothing is asked at its end
     rng = np.random.default_rng(0)
-    masked = [r for r in regions if isinstance(r, (Part, Pair))]
-    across = [
-        (problem.coordinates[r.axis], r.level) for r in slices if r.relation is None
-    ]  # a side may also be named as a slice of the domain
     found = []
     for face in faces_of(domain):
         boundary = face.at(0.01 + 0.98 * rng.random((_PROBES, face.dimension)), rng)
         held = np.zeros(len(boundary.points), dtype=np.bool_)
-        for region in masked:
+        for region in regions:
             held |= region.mask(boundary)
-        if not held.all() and _plane(face, problem.coordinates) not in across:
+            if region.plane() is not None and region.plane() == face.plane():
+                held |= region.holds(boundary.points)  # a side may also be named as a slice of the domain
+        if not held.all():
             name = _name(face, problem.coordinates)
             found.append(f"part of {name}" if held.any() else name)
     if time is not None:
         axis, start = len(domain.coordinates) - 1, float(box_of(domain)[-1, 0])
-        if not any(isinstance(r, (Slice, Pair)) and r.axis == axis for r in regions):
+        if not any(plane[0] == axis for r in regions if (plane := r.plane()) is not None):
             found.append(f"{time} = {start:g}")
     return tuple(dict.fromkeys(found))
 
 
-def _plane(face: Face, coordinates: tuple[Any, ...]) -> tuple[Any, float] | None:
-    flat = face.face if isinstance(face, Extruded) else face
-    if not isinstance(flat, FlatFace):
-        return None
-    return coordinates[flat.axis], flat.bounds[flat.axis][flat.side]
-
-
 def _name(face: Face, coordinates: tuple[Any, ...]) -> str:
-    plane = _plane(face, coordinates)
-    return "the boundary" if plane is None else f"{plane[0]} = {plane[1]:g}"
+    plane = face.plane()
+    return "the boundary" if plane is None else f"{coordinates[plane[0]]} = {plane[1]:g}"

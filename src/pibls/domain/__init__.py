@@ -4,7 +4,18 @@ from pibls.domain.audit import check_domain
 from pibls.domain.box import Box
 from pibls.domain.face import Boundary, Face
 from pibls.domain.interval import Interval
-from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, space_of, time_of
+from pibls.domain.protocol import (
+    Domain,
+    FullDomain,
+    box_of,
+    faces_of,
+    full,
+    leaves_of,
+    lengths_of,
+    space_of,
+    time_of,
+    within,
+)
 from pibls.domain.shape import Shape
 from pibls.domain.time import During
 
@@ -14,12 +25,16 @@ __all__ = [
     "Domain",
     "During",
     "Face",
+    "FullDomain",
     "Interval",
     "Shape",
     "box_of",
     "check_domain",
     "faces_of",
+    "full",
+    "leaves_of",
     "lengths_of",
     "space_of",
     "time_of",
+    "within",
 ]

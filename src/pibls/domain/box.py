@@ -10,7 +10,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, distinct, ordered, signed
-from pibls.domain.face import Boundary, Face, FlatFace, draw
+from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.flat import FlatFace
 from pibls.domain.shape import Shape
 from pibls.errors import ProblemError
 

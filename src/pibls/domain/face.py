@@ -6,15 +6,14 @@ by any rule. A shape without such a map (a user's own) is one `Cloud` that only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 
-if TYPE_CHECKING:
-    from pibls.domain.protocol import Domain
+ON = 1e-9
+"""How near to a face, relative to the bounds, is on it."""
 
 
 class Boundary(NamedTuple):
@@ -47,6 +46,14 @@ class Face(Protocol):
     def dimension(self) -> int:
         """How many parameters U has."""
 
+    @property
+    def has_chart(self) -> bool:
+        """Whether `at` is a map of U; otherwise it draws at random, as many points as U has rows."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has no edge in its first parameter, like a circle: then no end needs more points."""
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         """The points for the parameters U (n, dimension) in [0, 1]."""
 
@@ -56,96 +63,14 @@ class Face(Protocol):
     def touches(self, X: Array, tolerance: Array) -> Mask:
         """Which of the points X lie on it, within ``tolerance`` per coordinate."""
 
+    def normals(self, X: Array) -> Array | None:
+        """The outward normals (n, d) at points that lie on it; None where it does not know them."""
 
-@dataclass(frozen=True)
-class FlatFace:
-    """x_axis = bounds[axis, side]: a face of an axis-parallel box."""
+    def plane(self) -> tuple[int, float] | None:
+        """(axis, level) of a face that lies in the plane x_axis = level of space, else None."""
 
-    owner: object
-    bounds: tuple[tuple[float, float], ...]
-    axis: int
-    side: int
-
-    @property
-    def dimension(self) -> int:
-        return len(self.bounds) - 1
-
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
-        n, d = len(U), len(self.bounds)
-        free = [i for i in range(d) if i != self.axis]
-        X = np.empty((n, d))
-        X[:, self.axis] = self.bounds[self.axis][self.side]
-        for column, i in enumerate(free):
-            low, high = self.bounds[i]
-            u = U[:, column]
-            # This form, unlike low + (high - low) u, gives both ends exactly.
-            X[:, i] = low * (1.0 - u) + high * u
-        normals = np.zeros((n, d))
-        normals[:, self.axis] = 1.0 if self.side else -1.0
-        return Boundary(X, normals, (self.owner,) * n)
-
-    def measure(self, lengths: Array) -> float:
-        sides = [(b - a) / lengths[i] for i, (a, b) in enumerate(self.bounds) if i != self.axis]
-        return float(np.prod(sides))
-
-    def touches(self, X: Array, tolerance: Array) -> Mask:
-        low, high = np.array(self.bounds).T
-        inside = np.all((low - tolerance <= X) & (high + tolerance >= X), axis=1)
-        level = self.bounds[self.axis][self.side]
-        on = np.abs(X[:, self.axis] - level) <= tolerance[self.axis]
-        return np.asarray(inside & on, dtype=np.bool_)
-
-
-@dataclass(frozen=True)
-class Extruded:
-    """face × (t0, t1): the part of a space-time boundary above a face of the space domain."""
-
-    face: Face
-    start: float
-    stop: float
-
-    @property
-    def dimension(self) -> int:
-        return self.face.dimension + 1
-
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
-        below = self.face.at(U[:, :-1], rng)
-        t = self.start * (1.0 - U[:, -1]) + self.stop * U[:, -1]
-        return Boundary(
-            np.column_stack([below.points, t]),
-            np.column_stack([below.normals, np.zeros(len(U))]),
-            below.owners,
-        )
-
-    def measure(self, lengths: Array) -> float:
-        return self.face.measure(lengths[:-1]) * (self.stop - self.start) / float(lengths[-1])
-
-    def touches(self, X: Array, tolerance: Array) -> Mask:
-        slack = tolerance[-1]
-        during = (self.start - slack <= X[:, -1]) & (self.stop + slack >= X[:, -1])
-        return np.asarray(self.face.touches(X[:, :-1], tolerance[:-1]) & during, dtype=np.bool_)
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """The whole boundary of a domain that only knows how to draw from it."""
-
-    domain: Domain
-
-    @property
-    def dimension(self) -> int:
-        return len(self.domain.coordinates) - 1
-
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
-        points, normals, owners = self.domain.boundary(len(U), rng)
-        return Boundary(np.asarray(points, float), np.asarray(normals, float), tuple(owners))
-
-    def measure(self, lengths: Array) -> float:
-        # A cloud is the only face of its domain, so its size is never compared with another's.
-        return 1.0
-
-    def touches(self, X: Array, tolerance: Array) -> Mask:
-        return np.zeros(len(X), dtype=np.bool_)
+    def clipped(self, box: Array) -> tuple[Face, ...]:
+        """The parts of it that bound what of the domain lies in ``box`` (d, 2), as faces of their own."""
 
 
 def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generator) -> Boundary:
@@ -154,3 +79,10 @@ def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generat
     counts = rng.multinomial(n, sizes / sizes.sum())
     parts = [f.at(rng.random((c, f.dimension)), rng) for f, c in zip(faces, counts, strict=True)]
     return join(parts, len(lengths))
+
+
+def owned_by(box: Array, X: Array, normals: Array) -> Mask:
+    """Which boundary points (n, d) bound what lies in the box: seen from just inside the domain."""
+    slack = ON * (box[:, 1] - box[:, 0])
+    inward = X - 2 * slack * normals
+    return np.asarray(np.all((box[:, 0] - slack <= inward) & (inward <= box[:, 1] + slack), axis=1))

@@ -9,7 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, ordered, signed
-from pibls.domain.face import Boundary, Face, FlatFace, draw
+from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.flat import FlatFace
 from pibls.domain.shape import Shape
 
 
@@ -36,6 +37,10 @@ class Interval(Shape):
     def faces(self) -> tuple[Face, ...]:
         """The two ends."""
         return tuple(FlatFace(self, self.bounds, 0, side) for side in (0, 1))
+
+    def between(self, start: float, stop: float) -> Interval:
+        """start < x < stop: where the line is a time, another part of it."""
+        return Interval(self.coordinates[0], start, stop)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         return np.asarray(rng.uniform(*self.bounds[0], size=(n, 1)))

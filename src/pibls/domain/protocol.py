@@ -1,13 +1,19 @@
-"""Ω: what a shape must offer. A user's own shape needs no more than `Domain`."""
+"""Ω: what a shape must offer. A user's own shape needs no more than `Domain`.
+
+The library itself asks for more: faces, the space without time, the time, the shapes it is made of. Every
+`FullDomain` answers that; `full` makes one of any `Domain`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Boundary, Cloud, Face
+from pibls.domain.cloud import Cloud
+from pibls.domain.face import Boundary, Face
+from pibls.domain.shape import Known
 
 
 @runtime_checkable
@@ -32,10 +38,95 @@ class Domain(Protocol):
         """Which of the points X (n, d) lie inside or on the boundary."""
 
 
+class FullDomain(Domain, Protocol):
+    """What the library asks of a domain; every `Shape`, and `During`, answers it."""
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """The smooth pieces of the boundary; without start and end of a time."""
+
+    @property
+    def space(self) -> Domain:
+        """The domain without its time."""
+
+    @property
+    def time(self) -> Any:
+        """The time symbol, or None."""
+
+    @property
+    def leaves(self) -> tuple[object, ...]:
+        """The shapes that own its boundary."""
+
+    def between(self, start: float, stop: float) -> FullDomain | None:
+        """The same with its last coordinate, the time, from start to stop; None if that is no time."""
+
+
+class Own:
+    """A user's own shape, with what the library asks besides."""
+
+    def __init__(self, shape: Domain) -> None:
+        self.shape = shape
+
+    @property
+    def coordinates(self) -> tuple[Any, ...]:
+        return tuple(self.shape.coordinates)
+
+    @property
+    def bounds(self) -> Any:
+        return self.shape.bounds
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        return (Cloud(self.shape),)
+
+    @property
+    def space(self) -> Domain:
+        return self.shape
+
+    @property
+    def time(self) -> Any:
+        return None
+
+    @property
+    def leaves(self) -> tuple[object, ...]:
+        return (self.shape,)
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        return self.shape.interior(n, rng)
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return self.shape.boundary(n, rng)
+
+    def contains(self, X: Array) -> Mask:
+        return self.shape.contains(X)
+
+    def between(self, start: float, stop: float) -> FullDomain | None:
+        return None
+
+
+def full(domain: Domain) -> FullDomain:
+    """The domain itself where it answers all that the library asks, else a wrapper that does."""
+    return cast(FullDomain, domain) if isinstance(domain, Known) else Own(domain)
+
+
 def faces_of(domain: Domain) -> tuple[Face, ...]:
     """The faces of a domain; a domain that does not name any is one cloud."""
-    faces = getattr(domain, "faces", None)
-    return tuple(faces) if faces is not None else (Cloud(domain),)
+    return full(domain).faces
+
+
+def space_of(domain: Domain) -> Domain:
+    """The domain without its time."""
+    return full(domain).space
+
+
+def time_of(domain: Domain) -> Any:
+    """The time symbol of a domain, or None."""
+    return full(domain).time
+
+
+def leaves_of(domain: Domain) -> tuple[object, ...]:
+    """The shapes that own the boundary of a domain."""
+    return full(domain).leaves
 
 
 def box_of(domain: Domain) -> Array:
@@ -49,12 +140,21 @@ def lengths_of(domain: Domain) -> Array:
     return np.asarray(box[:, 1] - box[:, 0])
 
 
-def space_of(domain: Domain) -> Domain:
-    """The domain without its time."""
-    space: Domain = getattr(domain, "space", domain)
-    return space
-
-
-def time_of(domain: Domain) -> Any:
-    """The time symbol of a domain, or None."""
-    return getattr(domain, "time", None)
+def within(domain: Domain, X: Array) -> Mask:
+    """Which points lie in the closed domain, boundary points of a strict ``contains`` included."""
+    inside = np.array(domain.contains(X), dtype=np.bool_)
+    step = 1e-9 * lengths_of(domain)
+    for axis in range(X.shape[1]):
+        for sign in (-1.0, 1.0):
+            doubtful = np.flatnonzero(~inside)
+            if not len(doubtful):
+                return inside
+            moved = X[doubtful]
+            moved[:, axis] += sign * step[axis]
+            inside[doubtful] = domain.contains(moved)
+    if not inside.all():
+        # A corner needs a step in every coordinate at once: towards the middle of the bounds.
+        doubtful = np.flatnonzero(~inside)
+        middle = np.mean(box_of(domain), axis=1)
+        inside[doubtful] = domain.contains(X[doubtful] + np.sign(middle - X[doubtful]) * step)
+    return inside

@@ -10,13 +10,15 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.audit import check_domain
 from pibls.domain.checks import coordinate, distinct, ordered, signed
-from pibls.domain.face import Boundary, Extruded, Face, draw
-from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, time_of
+from pibls.domain.extruded import Extruded
+from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, lengths_of, time_of
+from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
 
 @dataclass(frozen=True, init=False)
-class During:
+class During(Known):
     """Ω × (t₀, t₁): any domain, in time. Its boundary is ∂Ω × (t₀, t₁), without start and end."""
 
     space: Domain
@@ -61,6 +63,15 @@ class During:
     def faces(self) -> tuple[Face, ...]:
         """The space-time side walls."""
         return tuple(Extruded(face, self.start, self.stop) for face in faces_of(self.space))
+
+    @property
+    def leaves(self) -> tuple[object, ...]:
+        """The shapes in space that own its boundary."""
+        return leaves_of(self.space)
+
+    def between(self, start: float, stop: float) -> During:
+        """The same space, over another time."""
+        return During(self.space, self.time, start, stop)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         return np.column_stack([self.space.interior(n, rng), rng.uniform(self.start, self.stop, n)])

@@ -6,7 +6,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pibls.domain import Domain, box_of, faces_of
-from pibls.domain.face import Extruded, FlatFace
 from pibls.notebook.sketch import sketch
 from pibls.notebook.wording import HtmlPen, conditions_in_words, inline
 from pibls.problem.problem import condition_regions
@@ -39,8 +38,7 @@ def problem_html(problem: Problem) -> str:
 
 
 def _domain(domain: Domain) -> str:
-    flat = [f.face if isinstance(f, Extruded) else f for f in faces_of(domain)]
-    if not all(isinstance(f, FlatFace) for f in flat):
+    if any(face.plane() is None for face in faces_of(domain)):
         return f"on <code>{escape(repr(domain))}</code>"
     sides = [
         f"{a:g} < {name_latex(str(c))} < {b:g}"

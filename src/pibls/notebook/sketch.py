@@ -14,10 +14,9 @@ import numpy as np
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, Domain, Face, faces_of, space_of, time_of
-from pibls.domain.face import Cloud
+from pibls.domain import Boundary, Domain, Face, faces_of, space_of, time_of, within
 from pibls.notebook.paper import MARGIN, Paper, block, dot, line, runs, words
-from pibls.problem.region import Pair, Part, Region, Slice, Spot, within
+from pibls.problem.region import Region
 
 _SAMPLES = 65
 _DOTS = 240
@@ -84,7 +83,7 @@ class _Sketch:
     def _sample(self, face: Face) -> tuple[Boundary, bool]:
         """Points of a face, and whether they follow each other along a curve."""
         rng = np.random.default_rng(0)
-        if isinstance(face, Cloud):
+        if not face.has_chart:
             return face.at(np.empty((_DOTS, face.dimension)), rng), False
         k = face.dimension - self.paper.hides_time
         # Not to the very ends: a corner belongs to the neighbouring side too. Of a body's side, its middle.
@@ -121,21 +120,19 @@ class _Sketch:
         """x = level: a line in the plane; at the start of a time that is not drawn, the whole domain."""
         out: list[str] = []
         paper = self.paper
-        for held, region in self._grouped_slices():
-            if region.axis >= paper.drawn:
-                text = f"{_pretty(time_of(self.domain))} = {region.level:g}: {_numbers(held)}"
+        for held, region, (axis, level) in self._grouped_slices():
+            if axis >= paper.drawn:
+                text = f"{_pretty(time_of(self.domain))} = {level:g}: {_numbers(held)}"
                 middle = (MARGIN + paper.width / 2, MARGIN + paper.height / 2)
                 out.append(words(middle, text, "middle", colour=self._colour(held), bold=True))
                 continue
             U = np.linspace(0.0, 1.0, _SAMPLES if paper.drawn > 1 else 1)[:, None]
             P = paper.box[: paper.drawn, 0] * (1 - U) + paper.box[: paper.drawn, 1] * U
-            P[:, region.axis] = region.level
+            P[:, axis] = level
             X = paper.points(P)
-            keep = within(self.domain, X)
-            if region.relation is not None:
-                keep &= region.relation(X)
+            keep = within(self.domain, X) & region.holds(X)
             outward = np.zeros((1, paper.drawn))
-            outward[0, region.axis] = -1.0 if region.level <= paper.box[region.axis, 0] else 1.0
+            outward[0, axis] = -1.0 if level <= paper.box[axis, 0] else 1.0
             for start, stop in runs(keep):
                 found = paper.place(X[start:stop])
                 colour = self._colour(held)
@@ -143,21 +140,21 @@ class _Sketch:
                 out += self._number(found[len(found) // 2], paper.direction(outward)[0], held)
         return out
 
-    def _grouped_slices(self) -> list[tuple[_Held, Slice]]:
+    def _grouped_slices(self) -> list[tuple[_Held, Region, tuple[int, float]]]:
         """Equal slices together: u and its rate are often both given at the start."""
-        found = [r for r in self.regions if isinstance(r, Slice)]
-        kinds = [r for i, r in enumerate(found) if r not in found[:i]]
-        return [(tuple(i for i, r in enumerate(self.regions) if r == kind), kind) for kind in kinds]
+        planes = {r: plane for r in self.regions if (plane := r.plane()) is not None}
+        return [
+            (tuple(i for i, r in enumerate(self.regions) if r == kind), kind, plane)
+            for kind, plane in planes.items()
+        ]
 
     def _spots(self) -> list[str]:
         out: list[str] = []
-        middle = self.paper.box.mean(axis=1)
         for i, region in enumerate(self.regions):
-            if isinstance(region, Spot):
-                X = np.array([[m if p is None else p for p, m in zip(region.point, middle, strict=True)]])
-                point = self.paper.place(X)[0]
-                out += [dot(point, self._colour((i,)), 4.0)]
-                out += self._number(point, np.array([0.7, -0.7]), (i,))
+            points = self.paper.place(region.spots(self.domain))
+            out += [dot(point, self._colour((i,)), 4.0) for point in points]
+            if len(points):
+                out += self._number(points[0], np.array([0.7, -0.7]), (i,))
         return out
 
     def _names(self) -> list[str]:
@@ -201,7 +198,7 @@ class _Sketch:
 
 def _held(regions: tuple[Region, ...], boundary: Boundary) -> tuple[_Held, ...]:
     """For each boundary point, the numbers of the conditions that hold there."""
-    masks = {i: r.mask(boundary) for i, r in enumerate(regions) if isinstance(r, (Part, Pair))}
+    masks = {i: r.mask(boundary) for i, r in enumerate(regions)}
     return tuple(tuple(i for i, m in masks.items() if m[p]) for p in range(len(boundary.points)))
 
 

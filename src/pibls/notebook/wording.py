@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy as sp
 
+from pibls.domain import box_of
+from pibls.problem import Periodic
 from pibls.problem.problem import condition_regions
-from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot
 from pibls.text.typeset import equation_latex, latex, name_latex, separated, short_name
 
 if TYPE_CHECKING:
@@ -103,43 +104,16 @@ def _relation(e: Any) -> str:
 def conditions_in_words(problem: Problem, pen: Pen) -> list[tuple[str, str]]:
     """For each condition, what holds and where."""
     return [
-        (_what(c, r, problem, pen), _PLACES[type(r)](r, problem, pen))
+        (_what(c, problem, pen), r.words(problem.coordinates, pen))
         for c, r in zip(problem.conditions, condition_regions(problem), strict=True)
     ]
 
 
-def _what(condition: Any, region: Region, problem: Problem, pen: Pen) -> str:
-    if isinstance(region, Pair):
-        return pen.opposite(condition.u, condition.x, region.low, region.high)
+def _what(condition: Any, problem: Problem, pen: Pen) -> str:
+    if isinstance(condition, Periodic):
+        low, high = box_of(problem.domain)[problem.coordinates.index(condition.x)]
+        return pen.opposite(condition.u, condition.x, float(low), float(high))
     written = getattr(condition, "equation", None)
     return pen.equation(
         written if written is not None else separated(condition.residual(problem.coordinates))
     )
-
-
-def _part(region: Any, problem: Problem, pen: Pen) -> str:
-    if region.relation is not None:
-        return f"on the boundary where {pen.relation(region.relation.expression)}"
-    if region.owners is not None:
-        return f"on the boundary of {', '.join(map(pen.thing, region.owners))}"
-    return "on the rest of the boundary" if region.taken else "on the boundary"
-
-
-def _slice(region: Any, problem: Problem, pen: Pen) -> str:
-    if region.relation is not None:
-        return f"where {pen.relation(region.relation.expression)}"
-    return f"at {pen.point({problem.coordinates[region.axis]: region.level})}"
-
-
-def _spot(region: Any, problem: Problem, pen: Pen) -> str:
-    pairs = zip(problem.coordinates, region.point, strict=True)
-    return f"at {pen.point({c: p for c, p in pairs if p is not None})}"
-
-
-_PLACES: dict[type, Callable[[Any, Any, Any], str]] = {
-    Part: _part,
-    Slice: _slice,
-    Spot: _spot,
-    Pair: lambda region, problem, pen: "with its derivatives: periodic",
-    Inside: lambda region, problem, pen: "in the domain",
-}

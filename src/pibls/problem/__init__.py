@@ -4,7 +4,7 @@ from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Per
 from pibls.problem.form import Datum, Form, Jet, Language
 from pibls.problem.known import known
 from pibls.problem.problem import Problem, Statement, condition_regions
-from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, within
+from pibls.problem.region import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
 
 __all__ = [
     "Condition",
@@ -22,6 +22,7 @@ __all__ = [
     "Problem",
     "Region",
     "Robin",
+    "Scattered",
     "Slice",
     "Spot",
     "Statement",

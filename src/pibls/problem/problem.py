@@ -23,7 +23,7 @@ from pibls.problem.conditions import (
 )
 from pibls.problem.form import Form, Jet, Language, Variables
 from pibls.problem.known import is_known
-from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, probe, region_of
+from pibls.problem.region import Inside, Region, probe, region_of
 
 _KINDS = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
 
@@ -252,16 +252,17 @@ def _state_conditions(
                 got=condition.label,
                 remedy="A condition must say something about an unknown of the equations.",
             )
-        if condition.on is None and isinstance(region, Part):
+        if condition.on is None and region.sites == 1 and region.is_boundary:
             taken = tuple(
                 r
                 for j, r in enumerate(regions)
                 if subjects[i] & subjects[j]
-                and (isinstance(r, Pair) or (isinstance(r, Part) and conditions[j].on is not None))
+                and r.is_boundary
+                and (r.sites == 2 or conditions[j].on is not None)
             )
-            region = _remaining(Part(taken=taken), domain, label)
+            region = _remaining(region, taken, domain, label)
         for form in forms[i]:
-            if form.needs_normal and (isinstance(region, Slice) or _no_normal(region)):
+            if form.needs_normal and not region.has_normal:
                 raise ProblemError(
                     f"{label}: on",
                     expected="a place on one side of the boundary, where the normal is defined",
@@ -272,12 +273,9 @@ def _state_conditions(
     return out
 
 
-def _no_normal(region: Region) -> bool:
-    return isinstance(region, Spot) and region.normal is None
-
-
-def _remaining(part: Part, domain: Domain, label: str) -> Part:
-    if part.taken and not part.mask(probe(domain)).any():
+def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label: str) -> Region:
+    part = region.without(taken)
+    if taken and not part.mask(probe(domain)).any():
         raise ProblemError(
             f"{label}: on",
             expected="a part of the boundary that no other condition on the same unknown names",
@@ -325,7 +323,7 @@ def condition_regions(problem: Problem) -> tuple[Region, ...]:
     """Where each condition holds. (A periodic one is several statements, of which the first says it.)"""
     out = []
     for statement in problem.statements[len(problem.equations) :]:
-        derived = isinstance(statement.region, Pair) and any(any(j.alpha) for j in statement.form.jets)
+        derived = statement.region.sites == 2 and any(any(j.alpha) for j in statement.form.jets)
         if not derived:
             out.append(statement.region)
     return tuple(out)

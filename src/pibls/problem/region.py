@@ -1,87 +1,31 @@
 """Where a condition holds: ``on`` worked out against a domain.
 
-Five kinds, one class each: a part of the boundary (`Part`), the two faces of a periodic coordinate
-(`Pair`), a slice of the domain at a fixed coordinate (`Slice`; the start of time is one), a point
-(`Spot`), and the domain itself (`Inside`, for the equations). `points` draws from them.
+The kinds are in `regions`, one class each: a part of the boundary (`Part`), the two faces of a periodic
+coordinate (`Pair`), a slice of the domain at a fixed coordinate (`Slice`; the start of time is one), a point
+(`Spot`), scattered points (`Scattered`), and the domain itself (`Inside`, for the equations).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
-from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, Domain, box_of, faces_of, lengths_of, space_of, time_of
+from pibls.arrays import Array
+from pibls.domain import Boundary, Domain, box_of, faces_of, leaves_of, lengths_of, space_of, time_of, within
 from pibls.domain.checks import real_number
-from pibls.domain.face import Cloud, Extruded, FlatFace
+from pibls.domain.cloud import Cloud
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Initial, Periodic
+from pibls.problem.regions import Inside, Pair, Part, Region, Scattered, Slice, Spot, same
 from pibls.problem.relation import Relation, check_relation, pinned
 
+__all__ = ["Inside", "Pair", "Part", "Region", "Scattered", "Slice", "Spot", "probe", "region_of", "within"]
+
 _PROBES = 4096
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The domain itself."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """The boundary points that the relation and the owner admit and no ``taken`` part claims."""
-
-    relation: Relation | None = None
-    owners: tuple[object, ...] | None = field(default=None, hash=False)  # a user's shape may have no hash
-    taken: tuple[Part | Pair, ...] = ()
-
-    def mask(self, boundary: Boundary) -> Mask:
-        keep = np.ones(len(boundary.points), dtype=np.bool_)
-        if self.relation is not None:
-            keep &= self.relation(boundary.points)
-        if self.owners is not None:
-            owned = [any(_same(o, s) for s in self.owners) for o in boundary.owners]
-            keep &= np.asarray(owned, dtype=np.bool_).reshape(-1)
-        for other in self.taken:
-            keep &= ~other.mask(boundary)
-        return keep
-
-
-@dataclass(frozen=True)
-class Pair:
-    """x = a and x = b, point by point opposite each other."""
-
-    axis: int
-    low: float
-    high: float
-
-    def mask(self, boundary: Boundary) -> Mask:
-        # By the normal, not the position: the corners belong to the neighbouring faces too.
-        return np.asarray(np.abs(boundary.normals[:, self.axis]) > 0.5, dtype=np.bool_)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The points of the domain with x_axis = level, where the relation holds."""
-
-    axis: int
-    level: float
-    relation: Relation | None = None
-
-
-@dataclass(frozen=True)
-class Spot:
-    """One point; a coordinate that is None (time) runs over its whole range."""
-
-    point: tuple[float | None, ...]
-    normal: tuple[float, ...] | None
-
-
-Region: TypeAlias = Inside | Part | Pair | Slice | Spot
 
 
 def region_of(condition: Any, domain: Domain) -> Region:
@@ -129,10 +73,8 @@ def _pair(condition: Periodic, domain: Domain) -> Region:
             remedy="Name the coordinate in which the solution repeats.",
         )
     axis = domain.coordinates.index(condition.x)
-    flat = [f.face if isinstance(f, Extruded) else f for f in faces_of(domain)]
-    if sum(isinstance(f, FlatFace) and f.axis == axis for f in flat) != 2 or not all(
-        isinstance(f, FlatFace) for f in flat
-    ):
+    planes = [f.plane() for f in faces_of(domain)]
+    if None in planes or sum(p is not None and p[0] == axis for p in planes) != 2:
         raise ProblemError(
             f"{condition.label}: domain",
             expected=f"an Interval or Box, with two opposite {condition.x}-faces",
@@ -144,9 +86,9 @@ def _pair(condition: Periodic, domain: Domain) -> Region:
 
 
 def _owned(shape: Domain, domain: Domain, label: str) -> Region:
-    if _same(shape, domain) or _same(shape, space_of(domain)):
+    if same(shape, domain) or same(shape, space_of(domain)):
         return Part()
-    leaves = tuple(getattr(shape, "leaves", (shape,)))
+    leaves = leaves_of(shape)
     part = Part(owners=leaves)
     if not part.mask(probe(domain)).any():
         raise ProblemError(
@@ -156,15 +98,6 @@ def _owned(shape: Domain, domain: Domain, label: str) -> Region:
             remedy="Use one of the shapes the domain was built from.",
         )
     return part
-
-
-def _same(a: object, b: object) -> bool:
-    if a is b:
-        return True
-    try:
-        return bool(a == b)
-    except ValueError:  # shapes that hold arrays have no single answer; then only the same one is equal
-        return False
 
 
 def _related(relation: Any, domain: Domain, label: str) -> Region:
@@ -215,7 +148,7 @@ def _related(relation: Any, domain: Domain, label: str) -> Region:
 def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
     """Or joins parts of the boundary; a slice or a point would be lost among them."""
     for part in relation.args:
-        if pinned(part, tuple(domain.coordinates)) and not isinstance(_related(part, domain, label), Part):
+        if pinned(part, tuple(domain.coordinates)) and not _related(part, domain, label).is_boundary:
             raise ProblemError(
                 f"{label}: on",
                 expected="parts of the boundary joined by sympy.Or",
@@ -267,33 +200,6 @@ def _ends(domain: Domain) -> tuple[tuple[float, float], ...]:
 
 def _normal_at(domain: Domain, X: Array) -> tuple[float, ...] | None:
     tolerance = 1e-9 * lengths_of(domain)
-    rng = np.random.default_rng(0)
     on = [f for f in faces_of(domain) if f.touches(X, tolerance)[0]]
-    if len(on) != 1:
-        return None
-    normal = on[0].at(np.full((1, on[0].dimension), 0.5), rng).normals[0]
-    return tuple(map(float, normal)) if isinstance(_flat(on[0]), FlatFace) else None
-
-
-def _flat(face: Any) -> Any:
-    return face.face if isinstance(face, Extruded) else face
-
-
-def within(domain: Domain, X: Array) -> Mask:
-    """Which points lie in the closed domain, boundary points of a strict ``contains`` included."""
-    inside = np.array(domain.contains(X), dtype=np.bool_)
-    step = 1e-9 * lengths_of(domain)
-    for axis in range(X.shape[1]):
-        for sign in (-1.0, 1.0):
-            doubtful = np.flatnonzero(~inside)
-            if not len(doubtful):
-                return inside
-            moved = X[doubtful]
-            moved[:, axis] += sign * step[axis]
-            inside[doubtful] = domain.contains(moved)
-    if not inside.all():
-        # A corner needs a step in every coordinate at once: towards the middle of the bounds.
-        doubtful = np.flatnonzero(~inside)
-        middle = np.mean(box_of(domain), axis=1)
-        inside[doubtful] = domain.contains(X[doubtful] + np.sign(middle - X[doubtful]) * step)
-    return inside
+    normals = on[0].normals(X) if len(on) == 1 else None
+    return None if normals is None else tuple(map(float, normals[0]))

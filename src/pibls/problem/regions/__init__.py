@@ -1,0 +1,24 @@
+"""Where statements hold: one protocol, one class each."""
+
+from pibls.problem.regions.inside import Inside
+from pibls.problem.regions.pair import Pair
+from pibls.problem.regions.part import Part, same
+from pibls.problem.regions.points import Points, PointSet
+from pibls.problem.regions.protocol import Pen, Region
+from pibls.problem.regions.scattered import Scattered
+from pibls.problem.regions.slice import Slice
+from pibls.problem.regions.spot import Spot
+
+__all__ = [
+    "Inside",
+    "Pair",
+    "Part",
+    "Pen",
+    "PointSet",
+    "Points",
+    "Region",
+    "Scattered",
+    "Slice",
+    "Spot",
+    "same",
+]

@@ -1,0 +1,82 @@
+"""Points on the faces of a domain, shared among them by size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.basis.quasi import CLOSED_RULES
+from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, time_of
+from pibls.domain.face import join
+from pibls.problem.regions.points import Points
+
+_PROBES = 1024
+_ROUNDS = 12
+
+Masking = Callable[[Boundary], Mask]
+
+
+def cover(
+    domain: Domain,
+    points: Points,
+    rng: np.random.Generator,
+    box: Array | None,
+    owns: Masking | None,
+    admits: Callable[[Face], bool] = lambda face: True,
+) -> Boundary:
+    """Boundary points that a region owns (None: all), of the faces it admits."""
+    d = len(domain.coordinates)
+    if box is None:
+        faces, lengths = faces_of(domain), lengths_of(domain)
+        sizes = np.array([f.measure(lengths) for f in faces])
+        total = sizes.sum()
+    else:
+        lengths = box[:, 1] - box[:, 0]
+        faces = tuple(part for face in faces_of(domain) for part in face.clipped(box))
+        sizes = np.array([f.measure(lengths) for f in faces])
+        total = 2.0 * (d - (time_of(domain) is not None))  # the sides of a box in its own units
+    shares = np.array([_share(f, owns) for f in faces])
+    shares *= np.array([admits(f) for f in faces])
+    counts = _apportion(points.boundary * sizes * shares / total)
+    name = points.boundary_rule or points.rule
+    parts = [
+        _cover_face(face, owns, int(n), share, name, rng)
+        for face, n, share in zip(faces, counts, shares, strict=True)
+        if n
+    ]
+    return join(parts, d)
+
+
+def _share(face: Face, owns: Masking | None) -> float:
+    """The part of a face that belongs to a region."""
+    if owns is None:
+        return 1.0
+    rng = np.random.default_rng(0)
+    return float(np.mean(owns(face.at(rng.random((_PROBES, face.dimension)), rng))))
+
+
+def _apportion(quotas: Array) -> Array:
+    """Whole numbers with the same total (largest remainders first), at least 1 where anything is due."""
+    total = round(float(quotas.sum()))
+    counts = np.floor(quotas + 1e-9)
+    order = np.argsort(counts - quotas, kind="stable")
+    for i in order[: max(int(total - counts.sum()), 0)]:
+        counts[i] += 1
+    return np.where(quotas > 0, np.maximum(counts, 1), 0)
+
+
+def _cover_face(
+    face: Face, owns: Masking | None, n: int, share: float, name: str, rng: np.random.Generator
+) -> Boundary:
+    wanted = n if share >= 1.0 else int(n / share) + 1
+    for _ in range(_ROUNDS):
+        found = face.at(CLOSED_RULES[name](wanted, face.dimension, rng), rng)
+        if share >= 1.0 and name not in ("grid", "chebyshev"):
+            return found
+        kept = np.ones(len(found.points), dtype=np.bool_) if owns is None else owns(found)
+        if kept.sum() >= min(n, max(0.8 * n, 1)):
+            return found.select(kept)
+        wanted = int(1.5 * wanted) + 4
+    return found.select(kept)

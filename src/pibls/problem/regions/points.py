@@ -1,0 +1,95 @@
+"""How many points, by which rule; and the points of one region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.basis.quasi import rule
+from pibls.domain import Domain, box_of
+from pibls.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class Points:
+    """How many points, by which rule.
+
+    Parameters
+    ----------
+    interior, boundary, initial
+        Number of points inside, on the whole spatial boundary, and at the start. On a boundary that
+        is two end points (1D), they are repeated, which weighs them.
+    rule
+        "sobol", "halton", "uniform", "grid", "chebyshev" or "lhs". The tensor rules "grid" and
+        "chebyshev" use the largest grid with at most that many points.
+    boundary_rule
+        Another rule for boundary and start; the same by default.
+
+    >>> Points(400, 80).rule
+    'sobol'
+    """
+
+    interior: int
+    boundary: int
+    initial: int = 0
+    rule: str = "sobol"
+    boundary_rule: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("interior", self.interior, 1),
+            ("boundary", self.boundary, 0),
+            ("initial", self.initial, 0),
+        ):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise ProblemError(
+                    f"Points({name})",
+                    expected=f"a whole number of at least {least}",
+                    got=repr(value),
+                    remedy="Say how many points to use.",
+                )
+        rule(self.rule, "Points(rule)")
+        if self.boundary_rule is not None:
+            rule(self.boundary_rule, "Points(boundary_rule)")
+
+
+@dataclass(frozen=True)
+class PointSet:
+    """The points of one region: one array (n, d) per site, and normals (n, d) (zero inside)."""
+
+    sites: tuple[Array, ...]
+    normals: Array
+
+    def __len__(self) -> int:
+        return len(self.normals)
+
+    @classmethod
+    def inside(cls, X: Array) -> PointSet:
+        """Points without normals."""
+        return cls((X,), np.zeros_like(X))
+
+    @classmethod
+    def none(cls, dimension: int, sites: int = 1) -> PointSet:
+        """No points."""
+        return cls((np.empty((0, dimension)),) * sites, np.empty((0, dimension)))
+
+
+def too_few(which: str, name: str, got: int) -> ProblemError:
+    """A condition needs points, and none are asked for."""
+    return ProblemError(
+        f"points.{which}",
+        expected=f"at least 1, for the condition {name}",
+        got=got,
+        remedy=f"Write Points(…, {which}=100).",
+    )
+
+
+def owned(X: Array, box: Array, domain: Domain) -> Mask:
+    """Which points belong to a box: those on a common face to the upper one, so that each has one owner."""
+    whole = box_of(domain)
+    slack = 1e-12 * (whole[:, 1] - whole[:, 0])
+    last = box[:, 1] >= whole[:, 1] - slack
+    below = np.where(last, box[:, 1] + slack >= X, box[:, 1] > X)
+    return np.asarray(np.all((box[:, 0] <= X) & below, axis=1))

@@ -1,0 +1,111 @@
+"""Where a statement holds: it places points, knows which points are its own, and says where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.domain import Boundary, Domain
+
+if TYPE_CHECKING:
+    from pibls.problem.regions.points import Points, PointSet
+
+
+class Pen(Protocol):
+    """A way of writing where something holds."""
+
+    def relation(self, e: Any) -> str:
+        """Where something holds."""
+
+    def point(self, values: Mapping[Any, float]) -> str:
+        """x = 0.5, y = 0."""
+
+    def thing(self, value: object) -> str:
+        """A Python object."""
+
+
+class Region(Protocol):
+    """One kind of place. What is common to most of them stands in `Place`."""
+
+    @property
+    def sites(self) -> int:
+        """How many places a row connects: 2 for a pair of faces, else 1."""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is the domain itself, where the equations hold."""
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether it takes its share of the boundary from a condition without ``on``."""
+
+    @property
+    def has_normal(self) -> bool:
+        """Whether dn(u) means something there."""
+
+    def place(
+        self,
+        domain: Domain,
+        points: Points,
+        rng: np.random.Generator,
+        box: Array | None = None,
+        *,
+        name: str = "",
+    ) -> PointSet:
+        """Its points: of the whole domain, or of what lies in ``box`` (d, 2).
+
+        The counts of ``points`` are then those of a box that is full. Where the boundary cuts the box, points
+        inside are as many, as far as they are found; points of a boundary or a slice are as dense. What has
+        nothing in the box has no points there. ``name`` is that of the condition, for what may go wrong.
+        """
+
+    def mask(self, boundary: Boundary) -> Mask:
+        """Which boundary points are its own."""
+
+    def holds(self, X: Array) -> Mask:
+        """Which of the points of the domain that lie in its plane are its own."""
+
+    def plane(self) -> tuple[int, float] | None:
+        """(axis, level) of a slice of the domain, else None."""
+
+    def spots(self, domain: Domain) -> Array:
+        """The single points it is made of, (n, d); none of a continuum."""
+
+    def follows(self, domain: Domain) -> bool:
+        """Whether it holds at the start, or alike at every time: whether one can go forward in time."""
+
+    def without(self, taken: tuple[Any, ...]) -> Region:
+        """What is left when others take their share; only a part of the boundary becomes less."""
+
+    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+        """Where it is, such as "on the boundary where x = 0"."""
+
+
+class Place:
+    """What most regions answer alike: one site, not the interior, nothing of the boundary."""
+
+    sites = 1
+    is_inside = False
+    is_boundary = False
+
+    @property
+    def has_normal(self) -> bool:
+        return False
+
+    def mask(self, boundary: Boundary) -> Mask:
+        return np.zeros(len(boundary.points), dtype=np.bool_)
+
+    def holds(self, X: Array) -> Mask:
+        return np.ones(len(X), dtype=np.bool_)
+
+    def plane(self) -> tuple[int, float] | None:
+        return None
+
+    def spots(self, domain: Domain) -> Array:
+        return np.empty((0, len(domain.coordinates)))
+
+    def without(self, taken: tuple[Any, ...]) -> Any:
+        return self

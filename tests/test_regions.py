@@ -1,0 +1,219 @@
+"""Regions: one protocol. Each places points, knows which are its own, and says where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.arrays import Array
+from pibls.domain import Domain, box_of, faces_of, full, within
+from pibls.notebook.wording import PlainPen
+from pibls.problem import Inside, Pair, Part, Region, Scattered, Slice, Spot
+from pibls.problem.region import probe
+from tests.solved import Ring
+
+x, y, t = sp.symbols("x y t")
+SQUARE = pibls.Box({x: (0, 1), y: (-1, 2)})
+TIMED = SQUARE.during(t, 0, 2)
+COUNTS = pibls.Points(60, 80, 20)
+
+
+class Own:
+    """A disc with nothing but the protocol of a domain."""
+
+    coordinates = (x, y)
+    bounds = ((-1.0, 1.0), (-1.0, 1.0))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        r, a = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
+        return np.column_stack([r * np.cos(a), r * np.sin(a)])
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Any:
+        a = 2 * np.pi * rng.random(n)
+        X = np.column_stack([np.cos(a), np.sin(a)])
+        return X, X, [self] * n
+
+    def contains(self, X: Array) -> Any:
+        return np.hypot(*X.T) <= 1
+
+
+REGIONS: dict[str, tuple[Region, Domain]] = {
+    "inside": (Inside(), SQUARE),
+    "boundary": (Part(), SQUARE),
+    "pair": (Pair(0, 0.0, 1.0), SQUARE),
+    "slice": (Slice(0, 0.5), SQUARE),
+    "start": (Slice(2, 0.0), TIMED),
+    "spot": (Spot((0.25, 0.25), None), SQUARE),
+    "spot in time": (Spot((0.25, 0.25, None), None), TIMED),
+    "scattered": (Scattered(np.array([[0.1, 0.1], [0.5, 0.9], [1.0, 2.0]])), SQUARE),
+    "walls in time": (Part(), TIMED),
+    "own boundary": (Part(), Own()),
+    "own inside": (Inside(), Own()),
+}
+
+
+def cells(domain: Domain, k: int) -> list[Array]:
+    """The bounding box in k^d equal boxes."""
+    edges = [np.linspace(a, b, k + 1) for a, b in box_of(domain)]
+    grid = np.stack(np.meshgrid(*(np.arange(k),) * len(edges), indexing="ij"), -1).reshape(-1, len(edges))
+    return [np.array([[e[i], e[i + 1]] for e, i in zip(edges, index, strict=True)]) for index in grid]
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_every_region_answers_the_protocol(name: str) -> None:
+    region, domain = REGIONS[name]
+    d = len(domain.coordinates)
+    found = region.place(domain, COUNTS, np.random.default_rng(0))
+    assert len(found.sites) == region.sites
+    assert all(site.shape == found.normals.shape == (len(found), d) for site in found.sites)
+    assert all(within(domain, site).all() for site in found.sites)
+    assert region.mask(probe(domain)).shape == (4096,)
+    assert region.mask(probe(domain)).any() == region.is_boundary
+    assert region.spots(domain).shape[1] == d
+    assert isinstance(region.follows(domain), bool)
+    assert region.words(tuple(domain.coordinates), PlainPen())
+    assert region.holds(found.sites[0]).all()
+    assert hash(region) is not None
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_points_of_boxes_lie_in_them_and_fill_the_region(name: str) -> None:
+    region, domain = REGIONS[name]
+    boxes = cells(domain, 3)
+    found = [region.place(domain, COUNTS, np.random.default_rng(0), box) for box in boxes]
+    for box, placed in zip(boxes, found, strict=True):
+        slack = 1e-8 * (box[:, 1] - box[:, 0])
+        X = placed.sites[0]
+        assert np.all((box[:, 0] - slack <= X) & (box[:, 1] + slack >= X))
+        assert placed.normals.shape == X.shape
+    everything = np.concatenate([placed.sites[0] for placed in found])
+    whole = region.place(domain, COUNTS, np.random.default_rng(0)).sites[0]
+    # Every point of the region has a neighbour among those of the cells.
+    gaps = [np.abs(everything - p).max(axis=1).min() for p in whole]
+    assert max(gaps) < 0.2
+
+
+def test_each_scattered_point_and_spot_has_one_cell() -> None:
+    X = np.array([[a, b] for a in np.linspace(0, 1, 7) for b in np.linspace(-1, 2, 7)])
+    found = [Scattered(X).place(SQUARE, COUNTS, np.random.default_rng(0), box) for box in cells(SQUARE, 3)]
+    together = np.concatenate([f.sites[0] for f in found])
+    assert len(together) == len(X)
+    assert {tuple(p) for p in together} == {tuple(p) for p in X}
+    spot = Spot((1 / 3, 0.0), None)
+    assert (
+        sum(len(spot.place(SQUARE, COUNTS, np.random.default_rng(0), box)) for box in cells(SQUARE, 3)) == 1
+    )
+
+
+def test_scattered_points_carry_normals_and_refuse_nonsense() -> None:
+    n = np.array([[1.0, 0.0]])
+    region = Scattered([[1.0, 0.0]], n)
+    assert region.has_normal
+    assert (region.place(SQUARE, COUNTS, np.random.default_rng(0)).normals == n).all()
+    assert not Scattered([[1.0, 0.0]]).has_normal
+    with pytest.raises(pibls.ProblemError, match=r"Scattered\(points\).*shape \(n, d\).*got shape \(2,\)"):
+        Scattered([1.0, 2.0])
+    with pytest.raises(pibls.ProblemError, match=r"Scattered\(normals\).*shape \(1, 2\).*got shape \(2, 2\)"):
+        Scattered([[1.0, 2.0]], np.eye(2))
+
+
+def test_density_follows_the_box() -> None:
+    """A cell that lies along a side gets what a quarter of the counts says, however small it is."""
+    for size in (0.5, 1e-3, 1e-6):
+        box = np.array([[0.0, size], [0.3, 0.3 + size]])
+        found = Part().place(SQUARE, COUNTS, np.random.default_rng(0), box)
+        assert len(found) == COUNTS.boundary // 4
+        assert (found.sites[0][:, 0] == 0.0).all()
+
+
+def test_a_pair_in_a_box_is_on_the_lower_face_and_reaches_the_other() -> None:
+    region = Pair(0, 0.0, 1.0)
+    low = region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.0, 0.5], [0.0, 1.0]]))
+    assert len(low) == 20
+    assert (low.sites[0][:, 0] == 0.0).all()
+    assert (low.sites[1][:, 0] == 1.0).all()
+    assert (low.sites[0][:, 1] == low.sites[1][:, 1]).all()
+    high = region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[0.5, 1.0], [0.0, 1.0]]))
+    assert len(high) == 0
+    assert len(high.sites) == 2
+
+
+def test_a_slice_belongs_to_one_of_two_boxes_that_share_it() -> None:
+    region = Slice(0, 0.5)
+    left, right = (
+        region.place(SQUARE, COUNTS, np.random.default_rng(0), np.array([[a, a + 0.5], [0.0, 1.0]]))
+        for a in (0.0, 0.5)
+    )
+    assert len(left) == 0
+    assert len(right) == 20
+
+
+def test_no_points_asked_for_in_a_box_is_no_error() -> None:
+    none = pibls.Points(10, 0, 0)
+    box = np.array([[0.0, 0.5], [-1.0, 0.0]])
+    for region in (Part(), Pair(0, 0.0, 1.0), Slice(0, 0.0)):
+        assert len(region.place(SQUARE, none, np.random.default_rng(0), box)) == 0
+    with pytest.raises(pibls.ProblemError, match=r"points.boundary.*at least 1, for the condition here"):
+        Part().place(SQUARE, none, np.random.default_rng(0), name="here")
+
+
+def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
+    ring = Ring()
+    for size in (1e-1, 1e-2):
+        c = np.sqrt(0.5)
+        box = np.array([[c - size, c + size], [c - size, c + size]])
+        found = Inside().place(ring, COUNTS, np.random.default_rng(0), box)
+        assert len(found) == COUNTS.interior
+        assert ring.contains(found.sites[0]).all()
+
+
+def test_what_follows_in_time() -> None:
+    line = pibls.Interval(t, 0, 1)
+    assert Slice(0, 0.0).follows(line)
+    assert not Slice(0, 0.5).follows(line)
+    assert not Part().follows(line)
+    assert Part().follows(TIMED)
+    assert Pair(0, 0.0, 1.0).follows(TIMED)
+    assert not Spot((0.0, 0.0, 1.0), None).follows(TIMED)
+    assert Spot((0.0, 0.0, None), None).follows(TIMED)
+
+
+def test_a_domain_of_ones_own_is_wrapped_whole() -> None:
+    own = Own()
+    wrapped = full(own)
+    assert wrapped.space is own
+    assert wrapped.time is None
+    assert wrapped.leaves == (own,)
+    assert wrapped.between(0.0, 1.0) is None
+    assert not wrapped.faces[0].has_chart
+    assert wrapped.interior(3, np.random.default_rng(0)).shape == (3, 2)
+    assert len(wrapped.boundary(3, np.random.default_rng(0))[0]) == 3
+    assert wrapped.contains(np.zeros((1, 2))).all()
+    assert wrapped.bounds == own.bounds
+    assert wrapped.coordinates == own.coordinates
+
+
+def test_time_can_be_cut_where_there_is_one() -> None:
+    part = full(TIMED).between(0.5, 1.0)
+    assert part is not None
+    assert box_of(part)[-1].tolist() == [0.5, 1.0]
+    line = full(pibls.Interval(t, 0, 1)).between(0.0, 0.25)
+    assert line is not None
+    assert box_of(line).tolist() == [[0.0, 0.25]]
+    assert full(SQUARE).between(0.0, 1.0) is None
+    assert full(TIMED).leaves == (SQUARE,)
+
+
+def test_faces_of_a_box_say_their_planes_and_normals() -> None:
+    faces = faces_of(TIMED)
+    assert [f.plane() for f in faces] == [(0, 0.0), (0, 1.0), (1, -1.0), (1, 2.0)]
+    normals = faces[0].normals(np.zeros((1, 3)))
+    assert normals is not None
+    assert normals.tolist() == [[-1.0, 0.0, 0.0]]
+    assert [p.measure(np.ones(3)) for p in faces[0].clipped(np.array([[0, 1], [0, 1], [0, 0.5]]))] == [0.5]
+    assert faces[0].clipped(np.array([[0.5, 1], [0, 1], [0, 0.5]])) == ()
+    assert faces[1].clipped(np.array([[1.0, 2], [0, 1], [0, 0.5]])) == ()  # it bounds nothing there
