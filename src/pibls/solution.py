@@ -133,7 +133,8 @@ class Solution:
         1.0
         """
         X, shape = self._points(coordinates, named)
-        residual = _compiled(self.problem.language(), _expression(expression))
+        compiled = _compiled(self.problem.language(), _expression(expression))
+        residual = compiled.at(tuple(self.problem.parameters.values()))
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)
@@ -237,6 +238,8 @@ def _compiled(language: Language, expression: Any) -> Residual:
             got="dn(…), the normal derivative",
             remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
         )
+    if form.deltas:
+        raise ProblemError("expression", expected="finite values", got="DiracDelta", remedy="Leave it out.")
     return lower_form(form, Inside())
 
 
