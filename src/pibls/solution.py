@@ -202,6 +202,7 @@ class Solution:
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]
         return "\n".join(lines)
 
+    sensitivity = Later("pibls.sensitivity:sensitivity")
     plot = Later("pibls.plot:plot")
     plot_error = Later("pibls.plot:plot_error")
     plot_residual = Later("pibls.plot:plot_residual")
