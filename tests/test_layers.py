@@ -24,6 +24,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
+    ("sensitivity",),
     ("cases",),
     ("io",),
     ("cli",),

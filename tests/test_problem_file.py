@@ -87,7 +87,7 @@ def changed(old: str, new: str, text: str = FILE) -> str:
 
 def test_a_file_says_everything_that_python_can() -> None:
     file = parse_problem(FILE)
-    k = sp.Rational(5, 2)
+    k = sp.Symbol("k")
     half = sp.Rational(1, 2)
     assert file.problem == pibls.Problem(
         pibls.Box({x: (0, 1), y: (0, 2 * sp.pi)}),
@@ -102,11 +102,12 @@ def test_a_file_says_everything_that_python_can() -> None:
             pibls.Periodic(v, y),
             pibls.Condition(sp.Eq(v * pibls.dn(v), u), on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1))),
         ],
+        {k: 2.5},
     )
     assert file.title == "Everything"
     assert file.settings == {"tol": 1e-8, "seed": 3, "max_nodes": 500, "time_limit": 2.5}
     assert dict(file.outputs) == {"picture": "out/everything.png"}
-    assert dict(file.parameters) == {"k": k, "k2": k**2}
+    assert dict(file.parameters) == {"k": sp.Rational(5, 2), "k2": sp.Rational(25, 4)}
 
 
 def test_time_and_initial_conditions() -> None:
@@ -299,6 +300,7 @@ SQUARE = pibls.Box({x: (0, 1), y: (-0.1, sp.pi)})
 STRIP = pibls.Interval(x, 0, 1).during(t, 0, sp.Rational(1, 3))
 REVERSED = sp.Function("u")(y, x)
 LINE = pibls.Interval(x, 0, 1)
+K, BETA = sp.Symbol("K", positive=True), sp.Symbol("β")
 
 PROBLEMS: dict[str, pibls.Problem] = {
     "floats": pibls.Problem(LINE, [0.1 * ux.diff(x, 2) - 1e-300], [pibls.Dirichlet(ux, 0.3)]),
@@ -306,6 +308,17 @@ PROBLEMS: dict[str, pibls.Problem] = {
     "unevaluated": pibls.Problem(LINE, [sp.Eq(ux.diff(x), sp.factor(2 * x + 2))], [pibls.Initial(ux, 0)]),
     "divergence form": pibls.Problem(
         SQUARE, [sp.Derivative((1 + x) * u.diff(x), x) + u.diff(y, 2)], [pibls.Dirichlet(u, 0)]
+    ),
+    "flux": pibls.Problem(
+        SQUARE,
+        [pibls.div(sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True)) * pibls.grad(u)) - u],
+        [pibls.Dirichlet(u, 0)],
+    ),
+    "parameters": pibls.Problem(
+        LINE,
+        [sp.Eq(K * ux.diff(x, 2), BETA**2 * sp.exp(-BETA * ux))],
+        [pibls.Dirichlet(ux, K + x), pibls.Robin(ux, 0, BETA, 1, on=sp.Eq(x, 1))],
+        parameters={K: 0.1, BETA: 2},
     ),
     "places": pibls.Problem(
         SQUARE,
@@ -319,7 +332,7 @@ PROBLEMS: dict[str, pibls.Problem] = {
     ),
     "in time": pibls.Problem(
         STRIP,
-        [ut.diff(t, 2) - sp.Heaviside(x - t) * ut.diff(x, 2)],
+        [ut.diff(t, 2) - ut.diff(x, 2) - sp.Heaviside(x - t) * ut.diff(x)],
         [pibls.Periodic(ut, x), pibls.Initial(ut, sp.Max(x, 0)), pibls.Initial(ut.diff(t), 0)],
     ),
     "in space": pibls.Problem(

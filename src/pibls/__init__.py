@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from pibls.domain import Box, Domain, During, Interval, Shape
     from pibls.io import load
     from pibls.linalg import SVD, PivotedQR, RidgeQR
-    from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
+    from pibls.problem import (
+        Condition,
+        Dirichlet,
+        Initial,
+        Neumann,
+        Periodic,
+        Problem,
+        Robin,
+        div,
+        dn,
+        grad,
+        known,
+    )
     from pibls.search.budget import Progress
     from pibls.search.estimate import ErrorEstimate
     from pibls.solution import Solution
@@ -38,7 +50,9 @@ _LATER = {
     "Periodic": "problem",
     "Problem": "problem",
     "Robin": "problem",
+    "div": "problem",
     "dn": "problem",
+    "grad": "problem",
     "known": "problem",
     "Broad": "basis",
     "Features": "basis",
@@ -110,7 +124,9 @@ __all__ = [
     "Waves",
     "__version__",
     "cases",
+    "div",
     "dn",
+    "grad",
     "known",
     "load",
     "solve",

@@ -146,7 +146,8 @@ class Solution:
         1.0
         """
         X, shape = self._points(coordinates, named)
-        residual = _compiled(self.problem.language(), _expression(expression))
+        compiled = _compiled(self.problem.language(), _expression(expression))
+        residual = compiled.at(tuple(self.problem.parameters.values()))
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)
@@ -214,6 +215,7 @@ class Solution:
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]
         return "\n".join(lines)
 
+    sensitivity = Later("pibls.sensitivity:sensitivity")
     plot = Later("pibls.plot:plot")
     plot_error = Later("pibls.plot:plot_error")
     plot_residual = Later("pibls.plot:plot_residual")
@@ -256,6 +258,8 @@ def _compiled(language: Language, expression: Any) -> Residual:
             got="dn(…), the normal derivative",
             remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
         )
+    if form.deltas:
+        raise ProblemError("expression", expected="finite values", got="DiracDelta", remedy="Leave it out.")
     return lower_form(form, Inside())
 
 

@@ -90,7 +90,7 @@ def solve(
 
 
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
-    from pibls.problem import Problem
+    from pibls.problem import Problem, refuse_unsolved
 
     if not isinstance(problem, Problem):
         raise ProblemError(
@@ -99,6 +99,7 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             got=repr(problem),
             remedy="Write Problem(domain, equations, conditions).",
         )
+    refuse_unsolved(problem.breaks, problem.coordinates)
     if basis is not None and (
         isinstance(basis, type) or not (hasattr(basis, "draw") and hasattr(basis, "size"))
     ):

@@ -60,6 +60,7 @@ def clashes(problem: Problem) -> tuple[str, ...]:
             f"{problem.coordinates[s.axis]} = {s.level:g}" for s in sorted((a, b), key=lambda s: s.axis)
         )
         here = dict(zip(problem.coordinates, _corner(problem, a, b), strict=True))
+        here |= problem.parameters
         for i in _holding(regions, problem, a, b):
             for j in _holding(regions, problem, b, a):
                 first, second = sorted((i, j))

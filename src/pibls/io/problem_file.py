@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -174,20 +174,47 @@ def _read(
 ) -> ProblemFile:
     doc.table((), doc.values, SECTIONS)
     given = {**(_stand_ins(text) if stand_ins else {}), **functions}
-    values = _parameters(doc, parameters)
+    parts = _parameters(doc, parameters)
+    values = Noted(parts.values)
     space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
-    names = _with_definitions(doc, space, values, given)
-    problem = _problem(doc, space, Texts(doc, names))
+    problem = _parametric(doc, space, parts.without(values.asked), given)
     return ProblemFile(
         problem,
         title=printable(doc.string(("title",), doc.values.get("title", ""))),
         outputs=MappingProxyType(_outputs(doc)),
-        parameters=MappingProxyType(values),
+        parameters=MappingProxyType(parts.values),
         **_solve(doc),
     )
 
 
-def _parameters(doc: Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
+class Noted(dict[str, Any]):
+    """Values by name that know which of them were asked for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Values by name; which of them are free, and the texts of those that follow from others."""
+
+    values: dict[str, Any]
+    free: tuple[str, ...]
+    texts: dict[str, Any]
+    uses: dict[str, set[str]]
+
+    def without(self, fixed: set[str]) -> _Parameters:
+        """The same with some of them fixed, and with them what they follow from."""
+        used = fixed | {u for name in fixed for u in self.uses.get(name, ())}
+        return replace(self, free=tuple(n for n in self.free if n not in used))
+
+
+def _parameters(doc: Document, overrides: Mapping[str, Any]) -> _Parameters:
     table = dict(doc.table(("parameters",), doc.values.get("parameters", {})))
     for name, value in overrides.items():
         if name not in table:
@@ -199,12 +226,43 @@ def _parameters(doc: Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
             )
         table[name] = _override(name, value)
     out: dict[str, Any] = {}
+    uses: dict[str, set[str]] = {}
     check_count(doc, ("parameters",), table)
     for name, value in table.items():
         path: Path = ("parameters", name)
         _check_new(doc, path, name, list(out))
-        out[name] = Texts(doc, Names({}, values=out)).constant(path, value)
-    return out
+        noted = Noted(out)
+        out[name] = Texts(doc, Names({}, values=noted)).constant(path, value)
+        if noted.asked:
+            uses[name] = noted.asked.union(*(uses.get(n, ()) for n in noted.asked))
+    return _Parameters(out, tuple(n for n in out if n not in uses), {n: table[n] for n in uses}, uses)
+
+
+def _parametric(
+    doc: Document, space: Space, parameters: _Parameters, functions: Mapping[str, PointFunction]
+) -> Problem:
+    """The problem with its free parameters as symbols; those that say where it holds are numbers.
+
+    Where a text needs a number, as mod(x, k) does, and for every error, all of them are numbers.
+    """
+    numbers = _with_definitions(doc, space, parameters.values, functions)
+    if not parameters.free:
+        return _problem(doc, space, Texts(doc, numbers), {})
+    try:
+        symbols = {n: space.parameter(n) for n in parameters.free}
+        known = dict(parameters.values) | symbols
+        for name, text in parameters.texts.items():
+            known[name] = Texts(doc, Names({}, values=known)).scalar(("parameters", name), text)
+        names = _with_definitions(doc, space, known, functions)
+        places = Noted(numbers.values)
+        there = replace(numbers, values=places)
+        values = {s: parameters.values[n] for n, s in symbols.items()}
+        problem = _problem(doc, space, Texts(doc, names, there), values)
+    except ProblemError:
+        return _parametric(doc, space, replace(parameters, free=()), functions)
+    where = sp.Tuple(*(names.values[n] for n in places.asked)).free_symbols
+    late = {n for n, s in symbols.items() if s in where}
+    return _parametric(doc, space, parameters.without(late), functions) if late else problem
 
 
 def _override(name: str, value: Any) -> Any:
@@ -259,12 +317,13 @@ def _check_new(doc: Document, path: Path, name: str, taken: list[str]) -> None:
         raise doc.within(error, path, key=True) from None
 
 
-def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
+def _problem(doc: Document, space: Space, texts: Texts, parameters: dict[Any, Any]) -> Problem:
     equations = read_equations(texts)
     conditions = read_conditions(texts, space)
+    used = {s: v for s, v in parameters.items() if s in _symbols_of(equations, conditions)}
     try:
         with limited(MAX_CALLS):
-            problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions])
+            problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions], used)
     except ProblemError as error:
         raise doc.within(error, _origin(error, equations, conditions)) from None
     for i, (name, unknown) in enumerate(space.names.unknowns.items()):
@@ -272,6 +331,14 @@ def _problem(doc: Document, space: Space, texts: Texts) -> Problem:
             remedy = f"Add an equation for {name}, or leave it out."
             raise doc.refusal(("unknowns", i), "unknowns that stand in an equation", name, remedy)
     return problem
+
+
+def _symbols_of(equations: list[tuple[Path, Any]], conditions: list[tuple[Path, Any]]) -> set[Any]:
+    out: set[Any] = set()
+    for _, statement in (*equations, *conditions):
+        parts = [statement, *vars(statement).values()] if not isinstance(statement, sp.Basic) else [statement]
+        out |= {s for p in parts if isinstance(p, sp.Basic) for s in p.free_symbols}
+    return out
 
 
 def _origin(

@@ -35,11 +35,12 @@ Constant = Callable[[Path, Any], Any]
 
 @dataclass(frozen=True)
 class Space:
-    """A domain, the names of its texts, and its shapes by name."""
+    """A domain, the names of its texts, its shapes by name, and the symbols of parameters."""
 
     domain: Any
     names: Names
     shapes: Mapping[str, Any]
+    parameter: Callable[[str], Any]
 
 
 def read_space(doc: Document, constant: Constant) -> Space:
@@ -66,7 +67,7 @@ def read_space(doc: Document, constant: Constant) -> Space:
         names = Names(coordinates, unknowns, next(iter(time), None))
     except ProblemError as error:
         raise doc.within(error, ("unknowns",)) from None
-    return Space(domain, names, {"domain": domain, "space": space, **shapes})
+    return Space(domain, names, {"domain": domain, "space": space, **shapes}, symbols.parameter)
 
 
 class _Symbols:
@@ -86,9 +87,11 @@ class _Symbols:
 
     def symbol(self, name: str) -> Any:
         """The coordinate of this name."""
-        symbol = sp.Symbol(self._called.get(name, name), **self._assumed.get(name, {}))
-        self.made.setdefault(name, symbol)
-        return symbol
+        return self.made.setdefault(name, self.parameter(name))
+
+    def parameter(self, name: str) -> Any:
+        """The parameter of this name."""
+        return sp.Symbol(self._called.get(name, name), **self._assumed.get(name, {}))
 
     def function(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """The unknown of this name."""

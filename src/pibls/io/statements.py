@@ -36,6 +36,13 @@ class Texts:
 
     doc: Document
     names: Names
+    places: Names | None = None
+    """The names where a number is needed, as in ``on``: parameters by their values."""
+
+    @property
+    def fixed(self) -> Texts:
+        """Reads where a number is needed."""
+        return self if self.places is None else Texts(self.doc, self.places)
 
     def expression(self, path: Path, value: Any) -> Any:
         """A number, or text that is one expression or vector."""
@@ -184,12 +191,12 @@ def _place(texts: Texts, space: Space, path: Path, value: Any) -> Any:
         return None
     if isinstance(value, dict):
         doc.table(path, value, coordinates)
-        return {coordinates[k]: _level(texts.constant((*path, k), v)) for k, v in value.items()}
+        return {coordinates[k]: _level(texts.fixed.constant((*path, k), v)) for k, v in value.items()}
     text = doc.string(path, value)
     if text.strip() in space.shapes:
         return space.shapes[text.strip()]
     try:
-        relation = parse_relation(text, texts.names, argument=doc.name(path))
+        relation = parse_relation(text, texts.fixed.names, argument=doc.name(path))
     except ProblemError as error:
         if text.strip().isidentifier() and text.strip() not in ("true", "false"):
             known = ", ".join(space.shapes)

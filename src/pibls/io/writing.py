@@ -50,7 +50,7 @@ def problem_text(problem: Problem, *, title: str = "", settings: Mapping[str, An
     """
     writer = _Writer(problem)
     lines = [f"title = {_quoted(title)}"] * bool(title)
-    lines += writer.equations() + writer.domain() + writer.conditions()
+    lines += writer.equations() + writer.domain() + writer.parameters() + writer.conditions()
     given = {k: v for k, v in (settings or {}).items() if v is not None}
     if given:
         lines += ["", "[solve]", *(f"{key} = {_plain(value)}" for key, value in given.items())]
@@ -94,14 +94,17 @@ class _Writer:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         coordinates, unknowns = problem.coordinates, problem.unknowns
-        for symbol in coordinates:
+        for symbol in (*coordinates, *problem.parameters):
             _check_symbol(symbol)
-        aliases = _aliases([*map(str, coordinates), *(str(u.func) for u in unknowns)], reserved=_TAKEN)
-        self._coordinates = dict(zip(aliases, coordinates, strict=False))
-        self._unknowns = dict(zip(aliases[len(coordinates) :], unknowns, strict=True))
+        words = [*coordinates, *(u.func for u in unknowns), *problem.parameters]
+        aliases = iter(_aliases([*map(str, words)], reserved=_TAKEN))
+        self._coordinates = {name: c for c, name in zip(coordinates, aliases, strict=False)}
+        self._unknowns = {name: u for u, name in zip(unknowns, aliases, strict=False)}
+        self._parameters = {name: k for k, name in zip(problem.parameters, aliases, strict=False)}
         time = time_of(problem.domain)
         self._time = next((n for n, c in self._coordinates.items() if c == time), None)
-        names = Names(self._coordinates, self._unknowns, self._time, functions=python_functions(problem))
+        functions = python_functions(problem)
+        names = Names(self._coordinates, self._unknowns, self._time, self._parameters, functions)
         self._functions = names.functions
         self._scribe = Scribe(names)
 
@@ -149,9 +152,10 @@ class _Writer:
         ]
 
     def _extras(self) -> list[str]:
-        everything = {**self._coordinates, **{n: u.func for n, u in self._unknowns.items()}}
+        symbols = {**self._coordinates, **self._parameters}
+        everything = {**symbols, **{n: u.func for n, u in self._unknowns.items()}}
         aliases = [(n, str(s)) for n, s in everything.items() if str(s) != n]
-        facts = [(n, facts_of(c)) for n, c in self._coordinates.items()]
+        facts = [(n, facts_of(c)) for n, c in symbols.items()]
         facts += [(n, facts_of_function(u)) for n, u in self._unknowns.items()]
         assumptions = [(n, words) for n, words in facts if words]
         out = []
@@ -162,6 +166,11 @@ class _Writer:
             words = [f"{n} = [{', '.join(map(_quoted, ws))}]" for n, ws in assumptions]
             out += ["", "[assumptions]", *words]
         return out
+
+    def parameters(self) -> list[str]:
+        values = self._problem.parameters
+        lines = [f"{name} = {_end(values[k])}" for name, k in self._parameters.items()]
+        return ["", "[parameters]", *lines] if lines else []
 
     def conditions(self) -> list[str]:
         out = []
@@ -255,7 +264,7 @@ def _check_symbol(symbol: Any) -> None:
     if isinstance(symbol, sp.Dummy):
         raise ProblemError(
             "problem_text(problem)",
-            expected="coordinates that are plain symbols",
+            expected="coordinates and parameters that are plain symbols",
             got=f"the dummy {symbol}",
             remedy="A dummy is equal to nothing else, so that no file can bring it back.",
         )

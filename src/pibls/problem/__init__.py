@@ -1,12 +1,15 @@
 """The problem: equations, conditions and where they hold, still in SymPy."""
 
+from pibls.problem.breaks import Breaks, refuse_unsolved
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
+from pibls.problem.flux import div, grad
 from pibls.problem.form import Datum, Form, Jet, Language
 from pibls.problem.known import known
 from pibls.problem.problem import Problem, Statement, condition_regions
 from pibls.problem.region import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
 
 __all__ = [
+    "Breaks",
     "Condition",
     "Datum",
     "Dirichlet",
@@ -27,7 +30,10 @@ __all__ = [
     "Spot",
     "Statement",
     "condition_regions",
+    "div",
     "dn",
+    "grad",
     "known",
+    "refuse_unsolved",
     "within",
 ]

@@ -15,9 +15,13 @@ from pibls.errors import ProblemError
 _OPERATORS = (sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.Subs, sp.Order, AccumBounds)
 _EVERYDAY = (
     sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.asin, sp.acos, sp.atan, sp.atan2,
-    sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.Heaviside, sp.sign,
+    sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.Heaviside, sp.sign, sp.DiracDelta,
 )  # fmt: skip
-"""Functions that are known to print, so that an ordinary equation is not printed twice."""
+"""Functions that are known to print, so that an ordinary equation is not printed twice.
+
+(DiracDelta never is: it is taken out of a form, and kept beside it.)
+"""
+_SMOOTH = _EVERYDAY[:12]
 
 
 def is_scalar(value: Any) -> bool:
@@ -75,6 +79,8 @@ def check_terms(expression: Any, name: str) -> None:
 def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
     """Raise a ProblemError where ∂ρ/∂J holds a jump, which a Newton step cannot see."""
     for term in rest.atoms(sp.Function):
+        if isinstance(term, _SMOOTH):
+            continue
         for jet in term.free_symbols & set(written):
             if sp.diff(term, jet).has(sp.DiracDelta):
                 raise ProblemError(

@@ -2,13 +2,13 @@ r"""r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J): one residual, split into a linear and a n
 
 Every derivative ∂^α u that stands in an equation becomes a *jet symbol* J. Partials ∂r/∂J that hold
 no jet symbol are the coefficients aⱼ; the rest ρ keeps the other jets, and its partials give the
-Jacobian. An equation is linear when ρ holds no jet: that is found out here, never declared.
+Jacobian. An equation is linear when ρ holds no jet: that is found out (`split`), never declared. Where
+something stands under an outer derivative, r = ∂F + …, the form keeps F beside the expanded residual.
 """
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy as sp
@@ -18,7 +18,10 @@ from pibls.arrays import MultiIndex, PointFunction
 from pibls.errors import ProblemError
 from pibls.problem.checks import check_partials, check_terms
 from pibls.problem.conditions import dn
+from pibls.problem.flux import continuous, expanded, fluxes_in, joined, written_out
 from pibls.problem.known import implementation, is_known
+from pibls.problem.split import split
+from pibls.problem.switches import SWITCHING, Switch, point_sources, switches_in
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,18 @@ class Datum:
 
 @dataclass(frozen=True)
 class Variables:
-    """The internal symbols: coordinates, normal components. All real, so that SymPy may simplify."""
+    """The internal symbols: coordinates, normal components, parameters. All real, for SymPy's sake."""
 
     coordinates: tuple[Any, ...]
     normals: tuple[Any, ...]
+    parameters: tuple[Any, ...] = ()
 
     @classmethod
-    def of_dimension(cls, d: int) -> Variables:
+    def of_dimension(cls, d: int, parameters: int = 0) -> Variables:
         return cls(
             tuple(sp.Symbol(f"pibls_x{i}", real=True) for i in range(d)),
             tuple(sp.Symbol(f"pibls_n{i}", real=True) for i in range(d)),
+            tuple(sp.Symbol(f"pibls_p{i}", real=True) for i in range(parameters)),
         )
 
 
@@ -69,6 +74,16 @@ class Form:
     """Jets of ρ with their symbols."""
     rest: Any
     data: tuple[Datum, ...] = ()
+    partials: tuple[Any, ...] = ()
+    """∂ρ/∂J for the jets of ρ."""
+    switches: tuple[Switch, ...] = ()
+    """Where coefficients and sources bend or jump."""
+    deltas: tuple[Delta, ...] = ()
+    """Sources on planes and at points, which ρ does not hold."""
+    fluxes: tuple[Flux, ...] = ()
+    """What the statement keeps together under an outer derivative."""
+    outside: Form | None = None
+    """The statement without its fluxes, where it has some."""
 
     @property
     def is_linear(self) -> bool:
@@ -79,56 +94,112 @@ class Form:
         return tuple(jet for jet, _ in (*self.linear, *self.nonlinear))
 
     @property
+    def slopes(self) -> tuple[tuple[Jet, Any], ...]:
+        """∂r/∂J of every jet."""
+        return (*self.linear, *((j, p) for (j, _), p in zip(self.nonlinear, self.partials, strict=True)))
+
+    @property
     def needs_normal(self) -> bool:
         expressions = [self.rest, *(a for _, a in self.linear)]
         return any(e.has(*self.variables.normals) for e in expressions if self.variables.normals)
 
 
 @dataclass(frozen=True)
+class Flux:
+    """F in r = ∂F/∂x_axis + …: continuous across a plane normal to that axis, whatever jumps in it."""
+
+    axis: int
+    form: Form
+
+
+@dataclass(frozen=True)
+class Delta:
+    """s(x, J) Π δ(x_axis - level): a source on a plane, or at a point where several planes meet."""
+
+    planes: tuple[tuple[int, Any], ...]
+    """(axis, level); levels are expressions in the internal symbols of the parameters."""
+    strength: Form
+
+
+@dataclass(frozen=True)
 class Language:
-    """What the words of a problem mean: its coordinates, its time, its unknowns."""
+    """What the words of a problem mean: its coordinates, its time, its unknowns, its parameters."""
 
     coordinates: tuple[Any, ...]
     time: Any
     unknowns: tuple[Any, ...]
+    parameters: tuple[Any, ...] = ()
+
+    @property
+    def variables(self) -> Variables:
+        """The internal symbols for them."""
+        return Variables.of_dimension(len(self.coordinates), len(self.parameters))
+
+    @property
+    def space(self) -> tuple[Any, ...]:
+        """The coordinates without time."""
+        return tuple(c for c in self.coordinates if c != self.time)
 
     def form(self, residual: Any, name: str) -> Form:
         """The form of one residual expression; raises ProblemError where it cannot be understood."""
-        d = len(self.coordinates)
-        variables = Variables.of_dimension(d)
-        expression = self._expand_normals(residual, variables)
+        expression = written_out(residual, self.space, name)
+        expression = self._expand_normals(expression, self.variables)
+        fluxes = [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
+        if not fluxes:
+            return self._read(expression, name)
+        _check_smooth(fluxes, name)
+        form = self._read(expression.xreplace({f: expanded(f) for f in fluxes}), name)
+        outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
+        highest = [self.written(j) for j in outside.jets if _is_highest(j, form.jets)]
+        terms = joined(expression, fluxes, highest)
+        parts = continuous(terms, self.coordinates)
+        held = tuple(Flux(axis, self._read(_flat(e), "flux")) for axis, e in parts)
+        switches = dict.fromkeys((*form.switches, *(s for f in held for s in f.form.switches)))
+        return replace(form, fluxes=held, outside=outside, switches=tuple(switches))
+
+    def _read(self, expression: Any, name: str) -> Form:
+        """The form of an expression without fluxes."""
+        variables = self.variables
         expression = self._as_real(expression.doit(integrals=False, deep=True), variables)
         check_terms(expression, name)
         self._check_data(expression, name)
         expression, jets = self._replace_jets(expression, name)
         expression, data = self._replace_data(expression)
-        expression = expression.xreplace(dict(zip(self.coordinates, variables.coordinates, strict=True)))
+        inside = (*variables.coordinates, *variables.parameters)
+        expression = expression.xreplace(
+            dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
+        )
         self._check_symbols(expression, jets, data, variables, name)
-        return _split(name, variables, expression, jets, data)
+        smooth, points = point_sources(expression, variables.coordinates, name)
+        switches = switches_in(expression, variables.coordinates, jets)
+        deltas = tuple(
+            Delta(planes, _form("strength", variables, s, jets, data)) for planes, s in points.items()
+        )
+        return replace(_form(name, variables, smooth, jets, data), switches=switches, deltas=deltas)
 
     def _as_real(self, expression: Any, variables: Variables) -> Any:
         """Without re(x), im(x) and their derivatives, which |x| brings in for a symbol not declared real."""
-        there = dict(zip(self.coordinates, variables.coordinates, strict=True))
+        bad = [t for t in expression.atoms(sp.re, sp.im, sp.Derivative) if not t.atoms(AppliedUndef)]
+        if not bad:
+            return expression
+        ours = (*variables.coordinates, *variables.parameters)
+        there = dict(zip((*self.coordinates, *self.parameters), ours, strict=True))
         back = {b: a for a, b in there.items()}
-        return expression.xreplace(
-            {
-                term: term.xreplace(there).doit().xreplace(back)
-                for term in expression.atoms(sp.re, sp.im, sp.Derivative)
-                if not term.atoms(AppliedUndef)
-            }
-        )
+        return expression.xreplace({term: term.xreplace(there).doit().xreplace(back) for term in bad})
 
     def equation(self, residual: Any, name: str) -> Form:
         """The form of a residual that is to be solved, not only evaluated: it must have partials."""
         form = self.form(residual, name)
-        check_partials(form.rest, {s: self._written(jet) for jet, s in form.nonlinear}, name)
+        check_partials(form.rest, {s: self.written(jet) for jet, s in form.nonlinear}, name)
         return form
 
-    def _written(self, jet: Jet) -> Any:
+    def written(self, jet: Jet) -> Any:
         """∂^α u as the person wrote it."""
         return self.unknowns[jet.unknown].diff(*zip(self.coordinates, jet.alpha, strict=True))
 
     def _expand_normals(self, residual: Any, variables: Variables) -> Any:
+        if not residual.has(dn):
+            return residual
         space = [(c, n) for c, n in zip(self.coordinates, variables.normals, strict=True) if c != self.time]
         return residual.replace(dn, lambda inner: sum(n * sp.diff(inner, c) for c, n in space))
 
@@ -228,126 +299,53 @@ class Language:
                 got=sorted(e.atoms(sp.Derivative), key=str)[0],
                 remedy="Write the derivative of a given function out.",
             )
-        allowed = {*variables.coordinates, *variables.normals, *jets, *(v.symbol for v in data)}
+        ours = (*variables.coordinates, *variables.normals, *variables.parameters)
+        allowed = {*ours, *jets, *(v.symbol for v in data)}
         strange = sorted(map(str, e.free_symbols - allowed))
         if strange:
             raise ProblemError(
                 name,
-                expected=f"only the coordinates {self.coordinates} and the unknowns",
+                expected=f"only the coordinates {self.coordinates}, the unknowns and the parameters"
+                if self.parameters
+                else f"only the coordinates {self.coordinates} and the unknowns",
                 got=f"the free symbol {', '.join(strange)}",
-                remedy="Give it a value with .subs({symbol: number}), or add it to the domain. "
+                remedy="Give it a value, Problem(…, parameters={symbol: number}), or add it to the domain. "
                 "(A symbol of the same name with other assumptions, such as real=True, is another one.)",
             )
 
 
-def _split(
+def _form(
     name: str, variables: Variables, expression: Any, jets: dict[Any, Jet], data: tuple[Datum, ...]
 ) -> Form:
-    bent = _bent(expression)
-    linear: dict[Any, Any] = {}
-    for s in jets:
-        partial = sp.diff(expression, s)
-        if partial.has(sp.Derivative):
-            function = sorted(partial.atoms(sp.Derivative), key=str)[0].expr.func
-            raise ProblemError(
-                name,
-                expected="terms that can be differentiated by the unknowns",
-                got=f"{function} of an unknown, which has no derivative",
-                remedy=f"Rewrite the equation without {function}, or smooth it.",
-            )
-        coefficient = None if s in bent else _jet_free(partial, set(jets))
-        if coefficient is not None:
-            linear[s] = coefficient
-    rest = _without(expression, linear)
+    found = split(expression, jets, name)
     return Form(
         name,
         variables,
-        tuple((jets[s], a) for s, a in linear.items() if a != 0),
-        tuple((jets[s], s) for s in jets if s not in linear),
-        rest,
+        tuple((jets[s], a) for s, a in found.linear.items()),
+        tuple((jets[s], s) for s in found.partials),
+        found.rest,
         data,
+        tuple(found.partials.values()),
     )
 
 
-_PLACES = (sp.Integer(0), sp.Rational(1, 3), sp.Rational(5, 7))
-"""Where a jet is put when the result does not depend on it; zero unless the expression is singular."""
+def _is_highest(jet: Jet, among: tuple[Jet, ...]) -> bool:
+    """Whether some coordinate is differentiated by as often as anywhere for this unknown."""
+    mine = [j.alpha for j in among if j.unknown == jet.unknown]
+    return any(n > 0 and n == max(alpha[i] for alpha in mine) for i, n in enumerate(jet.alpha))
 
 
-def _without(expression: Any, linear: dict[Any, Any]) -> Any:
-    """ρ = r - Σ a J: the expression without its linear part."""
-    for place in _PLACES:
-        moved = expression.xreplace(dict.fromkeys(linear, place))
-        if not moved.has(sp.nan, sp.zoo):
-            return moved - sum(a * place for a in linear.values())
-    return expression - sum(a * s for s, a in linear.items())
+def _flat(expression: Any) -> Any:
+    """An expression whose inner derivatives are worked out."""
+    return expression.xreplace({f: expanded(f) for f in fluxes_in(expression)})
 
 
-_KINKED = (
-    sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.DiracDelta, sp.floor, sp.ceiling, sp.Mod,
-    sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.atan2, sp.acosh,
-)  # fmt: skip
-"""Functions that bend, jump, or undo another only on one branch: equal on one side, not on the other."""
-
-
-def _bent(expression: Any) -> set[Any]:
-    """The symbols in which an expression may have kinks: trying it at a few places cannot tell."""
-    out: set[Any] = set()
-    for e in expression.atoms(*_KINKED, sp.Piecewise):
-        arguments = [condition for _, condition in e.args] if isinstance(e, sp.Piecewise) else e.args
-        out.update(*(a.free_symbols for a in arguments))
-    return out
-
-
-def _jet_free(partial: Any, jets: set[Any]) -> Any:
-    """The partial without jet symbols if it does not depend on them, else None."""
-    held = partial.free_symbols & jets
-    if not held:
-        return partial
-    expanded = sp.expand(partial)
-    if not expanded.free_symbols & jets:
-        return expanded
-    # A switch may be off wherever it is tried: a symbol of its own stands for it.
-    switches = partial.atoms(*_KINKED, sp.Piecewise)
-    roots = {p.base for p in partial.atoms(sp.Pow) if p.exp.is_number and p.exp % 1 != 0}
-    if any(e.free_symbols & jets for e in switches | roots):
-        return None
-    smooth = partial.xreplace({e: sp.Dummy(real=True) for e in switches})
-    if not all(_vanishes(sp.diff(smooth, s)) for s in sorted(held, key=str)):
-        return None
-    for place in _PLACES:
-        moved = partial.xreplace(dict.fromkeys(held, place))
-        if not moved.has(sp.nan, sp.zoo):
-            return moved
-    return None
-
-
-def _vanishes(expression: Any) -> bool:
-    """Whether a smooth expression is zero, next to its own terms, wherever it was tried at 30 digits.
-
-    SymPy's simplify would prove it, but it may take minutes on an ordinary source term.
-    """
-    if expression == 0:
-        return True
-    generator = random.Random(0)
-    # Decimals as fractions: a Float would round everything it touches to 15 digits.
-    expression = expression.xreplace({f: sp.Rational(str(f)) for f in expression.atoms(sp.Float)})
-    symbols = sorted(expression.free_symbols, key=str)
-    for _ in range(4):
-        values = {
-            s: sp.Rational(generator.choice((-1, 1)) * generator.randint(100, 900), 701) for s in symbols
-        }
-        value = expression.xreplace(values).evalf(30)
-        if not value.is_number or value.has(sp.nan, sp.zoo, sp.oo):
-            return False
-        if abs(value) > sp.Float("1e-20") * _size(expression, values):
-            return False
-    return True
-
-
-def _size(expression: Any, values: dict[Any, Any]) -> Any:
-    """The size of an expression without any cancellation between its terms."""
-    if expression.is_Add:
-        return sum(_size(e, values) for e in expression.args)
-    if expression.is_Mul:
-        return sp.prod(_size(e, values) for e in expression.args)
-    return abs(expression.xreplace(values).evalf(30))
+def _check_smooth(fluxes: list[Any], name: str) -> None:
+    for flux in fluxes:
+        if flux.has(sp.DiracDelta):
+            raise ProblemError(
+                name,
+                expected="no DiracDelta under a derivative",
+                got=flux,
+                remedy="Take it out of the derivative, as a source of its own.",
+            )

@@ -1,30 +1,23 @@
 r"""SymPy → NumPy: r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J) as functions of point arrays.
 
-The last step that sees SymPy. Each form is compiled once, with common subexpressions shared;
-nothing symbolic happens in any loop after this.
+The last step that sees SymPy. Each form is compiled once, with common subexpressions shared and the
+parameters as further arguments; nothing symbolic happens in any loop after this.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.problem.form import Datum, Form, Jet
 from pibls.problem.problem import Problem
+from pibls.problem.program import program
 from pibls.problem.region import Region
-
-_ELEMENTARY = (
-    sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan, sp.atan2, sp.sinh, sp.cosh,
-    sp.tanh, sp.asinh, sp.acosh, sp.atanh, sp.Abs, sp.sign, sp.floor, sp.ceiling, sp.Max, sp.Min,
-    sp.Heaviside, sp.Piecewise, sp.sinc, sp.cot, sp.sec, sp.csc,
-)  # fmt: skip
-"""What NumPy can evaluate by itself; everything else needs SciPy's special functions."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +32,12 @@ class Residual:
     _coefficients: Any
     _rest: Any
     _partials: Any
+    parameters: tuple[float, ...] = ()
+    """The values of the problem's parameters, further arguments of the three functions."""
+
+    def at(self, parameters: tuple[float, ...]) -> Residual:
+        """The same residual at these values of the parameters."""
+        return replace(self, parameters=parameters)
 
     def coefficients(self, X: Array, normals: Array, data: Array) -> Array:
         """a_j(x), shape (number of linear jets, n)."""
@@ -64,7 +63,7 @@ class Residual:
     ) -> Array:
         # Overflow and 0/0 are looked for in the result, where they can be explained.
         with np.errstate(all="ignore"):
-            values = function(*X.T, *normals.T, *data, *jets)
+            values = function(*X.T, *normals.T, *self.parameters, *data, *jets)
         out = np.empty((rows, len(X)))
         for row, value in zip(out, values, strict=True):
             if np.iscomplexobj(value):  # some functions answer so even where they are real
@@ -90,11 +89,15 @@ class LoweredProblem:
 
 
 def lower(problem: Problem) -> LoweredProblem:
-    """Compile every statement of a problem, once."""
+    """Compile every statement of a problem, once for all values of its parameters."""
+    if "compiled" not in problem.structure:
+        problem.structure["compiled"] = tuple(lower_form(s.form, s.region) for s in problem.statements)
     if "lowered" not in problem.derived:
-        residuals = tuple(lower_form(s.form, s.region) for s in problem.statements)
+        values = tuple(problem.parameters.values())
         problem.derived["lowered"] = LoweredProblem(
-            residuals, len(problem.unknowns), len(problem.coordinates)
+            tuple(r.at(values) for r in problem.structure["compiled"]),
+            len(problem.unknowns),
+            len(problem.coordinates),
         )
     found: LoweredProblem = problem.derived["lowered"]
     return found
@@ -102,28 +105,19 @@ def lower(problem: Problem) -> LoweredProblem:
 
 def lower_form(form: Form, region: Region) -> Residual:
     """Compile one form: coefficients, rest and partials, each one NumPy function."""
-    symbols = [*form.variables.coordinates, *form.variables.normals, *(d.symbol for d in form.data)]
+    v = form.variables
+    symbols = [*v.coordinates, *v.normals, *v.parameters, *(d.symbol for d in form.data)]
     jets = [s for _, s in form.nonlinear]
-    coefficients = [a for _, a in form.linear]
-    partials = [sp.diff(form.rest, s) for s in jets]
     return Residual(
         form.name,
         region,
         tuple(j for j, _ in form.linear),
         tuple(j for j, _ in form.nonlinear),
         form.data,
-        _compile(symbols, coefficients),
-        _compile([*symbols, *jets], [form.rest]),
-        _compile([*symbols, *jets], partials),
+        program(symbols, [a for _, a in form.linear]),
+        program([*symbols, *jets], [form.rest]),
+        program([*symbols, *jets], form.partials),
     )
-
-
-def _compile(arguments: list[Any], expressions: list[Any]) -> Any:
-    if all(e.is_number for e in expressions):
-        constants = [float(e) for e in expressions]
-        return lambda *_: constants
-    special = any(not isinstance(f, _ELEMENTARY) for e in expressions for f in e.atoms(sp.Function))
-    return sp.lambdify(arguments, expressions, modules=["scipy", "numpy"] if special else ["numpy"], cse=True)
 
 
 def call_at_points(datum: Datum, X: Array, where: str) -> Array:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain, check_domain, time_of
+from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.errors import ProblemError
 from pibls.later import Later
+from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps
 from pibls.problem.conditions import (
     Condition,
     Dirichlet,
@@ -21,8 +23,10 @@ from pibls.problem.conditions import (
     Robin,
     residual_of,
 )
-from pibls.problem.form import Form, Jet, Language, Variables
+from pibls.problem.flux import Divergence, grad, written_out
+from pibls.problem.form import Form, Jet, Language
 from pibls.problem.known import is_known
+from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.region import Inside, Region, probe, region_of
 
 _KINDS = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
@@ -52,6 +56,8 @@ class Problem:
         SymPy ``Eq``s, or expressions that are meant to be zero. The unknowns are found in them.
     conditions
         `Dirichlet`, `Neumann`, `Robin`, `Periodic`, `Initial`, `Condition`.
+    parameters
+        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -70,17 +76,33 @@ class Problem:
     conditions: tuple[Any, ...]
     unknowns: tuple[Any, ...]
     statements: tuple[Statement, ...]
+    values: tuple[tuple[Any, float], ...]
+    """The parameters with their values."""
+    structure: dict[str, Any] = field(repr=False, compare=False)
+    """What later stages work out once for this problem at all values: its compiled form."""
     derived: dict[str, Any] = field(repr=False, compare=False)
-    """What later stages work out once for this problem: its compiled form."""
+    """What later stages work out once for this problem at these values."""
 
-    def __init__(self, domain: Domain, equations: Sequence[Any], conditions: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        equations: Sequence[Any],
+        conditions: Sequence[Any],
+        parameters: Mapping[Any, Any] | None = None,
+    ) -> None:
         check_domain(domain, "domain")
         equations = _as_tuple(equations, "equations")
         conditions = _as_tuple(conditions, "conditions")
+        time = time_of(domain)
+        space = tuple(c for c in domain.coordinates if c != time)
+        equations = tuple(_written_out(e, space, "equations") for e in equations)
+        conditions = tuple(_plain_condition(c, space) for c in conditions)
         residuals = tuple(residual_of(e, "equations") for e in equations)
         unknowns = _find_unknowns(equations, residuals, domain)
         _check_counts(equations, conditions, unknowns)
-        language = Language(tuple(domain.coordinates), time_of(domain), unknowns)
+        values = read_parameters(parameters, domain.coordinates, unknowns)
+        language = Language(tuple(domain.coordinates), time, unknowns, tuple(values))
+        check_used(values, [*residuals, *(c.residual(language.coordinates) for c in conditions)])
         interior = tuple(
             language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
             for i, r in enumerate(residuals)
@@ -93,7 +115,55 @@ class Problem:
         statements = [Statement(form, Inside()) for form in interior]
         statements += _state_conditions(conditions, domain, language, interior)
         object.__setattr__(self, "statements", tuple(statements))
+        object.__setattr__(self, "values", tuple(values.items()))
+        object.__setattr__(self, "structure", {})
         object.__setattr__(self, "derived", {})
+        self._check_jumps()
+
+    @property
+    def parameters(self) -> Mapping[Any, float]:
+        """The parameters and their values."""
+        return MappingProxyType(dict(self.values))
+
+    def at(self, *parameters: Mapping[Any, Any], **named: Any) -> Problem:
+        """The same problem at other values of its parameters; nothing symbolic is done again.
+
+        >>> import sympy as sp, pibls
+        >>> x, k = sp.symbols("x k")
+        >>> u = sp.Function("u")(x)
+        >>> decay = pibls.Problem(
+        ...     pibls.Interval(x, 0, 1), [u.diff(x) + k * u], [pibls.Initial(u, 1)], parameters={k: 2.0}
+        ... )
+        >>> dict(decay.at(k=3.0).parameters), dict(decay.at({k: 4}).parameters)
+        ({k: 3.0}, {k: 4.0})
+        """
+        values = changed(dict(self.values), parameters, named)
+        other = object.__new__(Problem)
+        own = {"values": tuple(values.items()), "derived": {}}
+        for name, value in {**vars(self), **own}.items():
+            object.__setattr__(other, name, value)
+        other._check_jumps()
+        return other
+
+    @property
+    def breaks(self) -> Breaks:
+        """Where coefficients, sources and data jump or bend inside the domain."""
+        if "breaks" not in self.derived:
+            forms = [s.form for s in self.statements if s.form.switches or s.form.deltas]
+            found = Breaks()
+            for form in forms:
+                found |= breaks_of(form, self._place())
+            self.derived["breaks"] = found
+        out: Breaks = self.derived["breaks"]
+        return out
+
+    def _place(self) -> Place:
+        return Place(self.language(), tuple(v for _, v in self.values), box_of(self.domain))
+
+    def _check_jumps(self) -> None:
+        forms = [s.form for s in self.statements[: len(self.equations)]]
+        if any(form.switches for form in forms):
+            check_jumps(forms, self._place())
 
     @property
     def is_linear(self) -> bool:
@@ -107,7 +177,9 @@ class Problem:
 
     def language(self) -> Language:
         """What the words of this problem mean, for expressions that come later."""
-        return Language(self.coordinates, time_of(self.domain), self.unknowns)
+        return Language(
+            self.coordinates, time_of(self.domain), self.unknowns, tuple(s for s, _ in self.values)
+        )
 
     _repr_html_ = Later("pibls.notebook.problem:problem_html")
 
@@ -128,6 +200,30 @@ def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
             remedy=f"Write {argument}=[…].",
         )
     return tuple(values)
+
+
+def _written_out(equation: Any, space: tuple[Any, ...], name: str) -> Any:
+    """An equation with div and grad written out; what is no equation is refused later."""
+    if not isinstance(equation, sp.Basic) or not equation.has(Divergence, grad):
+        return equation
+    return written_out(equation, space, name)
+
+
+def _plain_condition(condition: Any, space: tuple[Any, ...]) -> Any:
+    if not isinstance(condition, Condition):
+        return condition
+    return replace(condition, equation=_written_out(condition.equation, space, condition.label))
+
+
+def _without_deltas(form: Form) -> Form:
+    if form.deltas:
+        raise ProblemError(
+            form.name,
+            expected="finite values",
+            got="DiracDelta",
+            remedy="It stands in equations only, as a source; a narrow exp(-((x - a)/w)**2) is finite.",
+        )
+    return form
 
 
 def _find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
@@ -238,7 +334,7 @@ def _state_conditions(
     forms = [
         _periodic_forms(c, language, interior, label)
         if isinstance(c, Periodic)
-        else [language.equation(c.residual(language.coordinates), label)]
+        else [_without_deltas(language.equation(c.residual(language.coordinates), label))]
         for c, label in zip(conditions, labels, strict=True)
     ]
     subjects = [{jet.unknown for f in fs for jet in f.jets} for fs in forms]
@@ -300,7 +396,7 @@ def _periodic_forms(
         one = sp.Integer(1)
         linear = ((Jet(index, alpha, 1), one), (Jet(index, alpha, 0), -one))
         name = label if k == 0 else f"{label}, derivative {k}"
-        out.append(Form(name, Variables.of_dimension(d), linear, (), sp.Integer(0)))
+        out.append(Form(name, language.variables, linear, (), sp.Integer(0)))
     if not out:
         raise ProblemError(
             label,

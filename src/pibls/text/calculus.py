@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from pibls.problem.switches import SWITCHING
 from pibls.text.exact import Builder
 from pibls.text.extent import TooMuchError
 from pibls.text.limits import MAX_ORDER
@@ -26,8 +27,11 @@ def derivative(builder: Builder, value: Value, variables: Sequence[Any]) -> Valu
 def _derivative(builder: Builder, f: Any, variables: Sequence[Any]) -> Any:
     if isinstance(f, AppliedUndef):
         return builder.checked(sp.diff(f, *variables))
+    whole = f
     for variable in variables:  # one by one, so that each result is measured before the next
         f = builder.checked(sp.diff(f, variable))
+    if variables and whole.has(*SWITCHING) and whole.has(AppliedUndef):
+        return builder.checked(sp.Derivative(whole, *variables))  # a flux: what jumps in it stays under ∂
     return f
 
 

@@ -42,7 +42,8 @@ class Pieces:
     def __init__(self, names: Names, *, verbatim: bool) -> None:
         self._names = names
         self._verbatim = verbatim
-        self._symbols = {symbol: name for name, symbol in names.coordinates.items()}
+        known = (*names.coordinates.items(), *names.values.items())
+        self._symbols = {symbol: name for name, symbol in known if isinstance(symbol, sp.Symbol)}
         self._unknowns = {u: name for name, u in names.unknowns.items()}
         self._functions = {id(f): name for name, f in names.functions.items()}
 

@@ -1,0 +1,266 @@
+"""x_i = c: the planes where a problem's coefficients and sources jump or bend.
+
+On either side of such a plane the solution is smooth; across it, it is not. Cells put their faces there. A
+coefficient of a highest derivative that jumps is refused unless it stands under its derivative: k u'' says
+nothing about k u', which is what is continuous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pibls.arrays import Array
+from pibls.errors import ProblemError
+from pibls.problem.form import Delta, Form, Language, Variables
+from pibls.problem.program import program
+from pibls.problem.switches import Switch
+
+_SAMPLES = 2048
+_PAIRS = 64
+_MOST = 1000  # planes of one switch
+_JUMP = 1e-6  # relative
+
+
+@dataclass(frozen=True)
+class Plane:
+    """x_axis = level; ``flux`` where something under an outer derivative jumps there."""
+
+    axis: int
+    level: float
+    flux: bool
+
+
+@dataclass(frozen=True)
+class Slanted:
+    """g = 0, on no coordinate plane; g in the problem's own symbols."""
+
+    expression: Any
+    flux: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """strength · Π δ(x_axis - level)."""
+
+    planes: tuple[tuple[int, float], ...]
+    strength: Form
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Where a problem, or one statement of it, is not smooth inside its domain."""
+
+    planes: tuple[Plane, ...] = ()
+    slanted: tuple[Slanted, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.planes or self.slanted or self.sources)
+
+    def __or__(self, other: Breaks) -> Breaks:
+        levels = {(p.axis, p.level): p.flux for p in self.planes}
+        for p in other.planes:
+            levels[p.axis, p.level] = p.flux or levels.get((p.axis, p.level), False)
+        return Breaks(
+            tuple(Plane(axis, level, flux) for (axis, level), flux in sorted(levels.items())),
+            tuple(dict.fromkeys((*self.slanted, *other.slanted))),
+            (*self.sources, *other.sources),
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a switch is looked for in: the box of the domain, at values of the parameters."""
+
+    language: Language
+    values: tuple[float, ...]
+    box: Array
+
+    @cached_property
+    def variables(self) -> Variables:
+        return self.language.variables
+
+    def fixed(self, e: Any) -> Any:
+        """An expression with the values of the parameters in it."""
+        return e.xreplace(dict(zip(self.variables.parameters, map(_exact, self.values), strict=True)))
+
+    def written(self, e: Any) -> Any:
+        """An expression in the problem's own symbols."""
+        ours, theirs = self.language.coordinates, self.language.parameters
+        v = self.variables
+        return e.xreplace(dict(zip((*v.coordinates, *v.parameters), (*ours, *theirs), strict=True)))
+
+
+def breaks_of(form: Form, place: Place) -> Breaks:
+    """The planes and other places inside the box where one statement jumps or bends."""
+    found = Breaks(sources=tuple(_source(d, place) for d in form.deltas))
+    for plane in (p for source in found.sources for p in source.planes):
+        found |= Breaks((Plane(*plane, flux=False),))
+    for switch in form.switches:
+        axes, g = _axes(switch, place), place.fixed(switch.expression)
+        held = [f.form for f in form.fluxes if f.axis in axes]
+        sides = _sides(switch, place)
+        flux = sides is not None and any(_jumps(_terms(f), sides, place) for f in held)
+        if len(axes) == 1:
+            found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
+        elif sides is not None:
+            found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
+    return found
+
+
+def check_jumps(forms: Sequence[Form], place: Place) -> None:
+    """Raise a ProblemError where a coefficient of a highest derivative jumps outside of a flux."""
+    order: dict[tuple[int, int], int] = {}
+    for form in forms:
+        for jet in form.jets:
+            for axis, n in enumerate(jet.alpha):
+                order[jet.unknown, axis] = max(order.get((jet.unknown, axis), 0), n)
+    for form in forms:
+        part = form.outside or form
+        for switch in part.switches:
+            axes = _axes(switch, place)
+            highest = [
+                (jet, a)
+                for jet, a in part.slopes
+                if any(jet.alpha[i] == order[jet.unknown, i] > 0 for i in axes)
+            ]
+            sides = _sides(switch, place) if highest else None
+            for jet, a in highest:
+                if sides is not None and _jumps([a], sides, place):
+                    g = place.written(switch.expression)
+                    raise ProblemError(
+                        form.name,
+                        expected=f"a coefficient of {place.language.written(jet)} that does not jump",
+                        got=f"one that jumps where {g} {'is whole' if switch.whole else '= 0'}",
+                        remedy="Keep it under its derivative, where the flux is continuous: "
+                        "pibls.div(k*pibls.grad(u)) or sympy.Derivative(k*u.diff(x), x), which SymPy leaves "
+                        "as it stands (in a problem file diff(k*diff(u, x), x)); or divide by it.",
+                    )
+
+
+def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any]) -> None:
+    """Raise a ProblemError for what can be stated and is not solved yet: jumps of a flux, point sources."""
+    jumps = [f"{coordinates[p.axis]} = {p.level:g}" for p in breaks.planes if p.flux]
+    jumps += [f"{s.expression} = 0" for s in breaks.slanted if s.flux]
+    if jumps:
+        raise ProblemError(
+            "problem",
+            expected="fluxes whose coefficients do not jump",
+            got=f"a jump at {', '.join(jumps[:3])}",
+            remedy="This is not solved yet: solve each side by itself, or smooth the jump, for example "
+            "with tanh((x - a)/width).",
+        )
+    if breaks.sources:
+        planes = ", ".join(f"{coordinates[axis]} = {level:g}" for axis, level in breaks.sources[0].planes)
+        raise ProblemError(
+            "problem",
+            expected="sources without DiracDelta",
+            got=f"one at {planes}",
+            remedy="This is not solved yet: solve each side by itself, or use a narrow exp(-((x - a)/w)**2).",
+        )
+
+
+def _exact(value: float) -> Any:
+    import sympy as sp
+
+    return sp.Float(value, 17)
+
+
+def _axes(switch: Switch, place: Place) -> list[int]:
+    held = switch.expression.free_symbols
+    return [i for i, c in enumerate(place.variables.coordinates) if c in held]
+
+
+def _source(delta: Delta, place: Place) -> Source:
+    return Source(tuple((axis, float(place.fixed(level))) for axis, level in delta.planes), delta.strength)
+
+
+def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
+    """The zeros of a function of one coordinate inside the box, or where it is a whole number."""
+    low, high = (float(v) for v in place.box[axis])
+    x = place.variables.coordinates[axis]
+    function = program([x], [g])
+
+    def at(points: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(points)[0] + 0.0 * points
+
+    slope = g.diff(x)
+    linear = x not in slope.free_symbols and slope != 0
+    grid = np.linspace(low, high, _SAMPLES + 1)
+    values = np.asarray(at(grid), dtype=float)
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return []
+    targets: Sequence[float] = [0.0]
+    if whole:
+        targets = np.arange(np.ceil(finite.min()), np.floor(finite.max()) + 1)[:_MOST].tolist()
+    found = []
+    for target in targets:
+        if linear:
+            found.append(float((target - g.xreplace({x: 0 * x})) / slope))
+            continue
+        shifted = values - target
+        found += grid[shifted == 0].tolist()
+        with np.errstate(all="ignore"):
+            crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
+        found += [
+            float(brentq(lambda p: float(at(p)) - target, grid[i], grid[i + 1], xtol=1e-15))  # noqa: B023
+            for i in crossing
+        ]
+    margin = 1e-12 * (high - low)
+    return sorted({v for v in found if low + margin < v < high - margin})
+
+
+def _sides(switch: Switch, place: Place) -> tuple[Array, Array] | None:
+    """Pairs of points next to each other, one on each side of a switch; None if it is nowhere in the box."""
+    rng = np.random.default_rng(0)
+    function = program(place.variables.coordinates, [place.fixed(switch.expression)])
+
+    def side(X: Array) -> Any:
+        with np.errstate(all="ignore"):
+            g = function(*X.T)[0] + np.zeros(len(X))
+        return np.sin(np.pi * g) >= 0 if switch.whole else g >= 0
+
+    X = rng.uniform(place.box[:, 0], place.box[:, 1], (_SAMPLES, len(place.box)))
+    on = side(X)
+    if on.all() or not on.any():
+        return None
+    a, b = X[~on], X[on]
+    a, b = a[rng.integers(len(a), size=_PAIRS)], b[rng.integers(len(b), size=_PAIRS)]
+    for _ in range(44):
+        middle = 0.5 * (a + b)
+        above = side(middle)[:, None]
+        a, b = np.where(above, a, middle), np.where(above, middle, b)
+    return a, b
+
+
+def _terms(form: Form) -> list[Any]:
+    return [form.rest, *(a for _, a in form.slopes)]
+
+
+def _jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: Place) -> bool:
+    """Whether one of the expressions differs on the two sides; whatever is no coordinate is held."""
+    coordinates = place.variables.coordinates
+    fixed = [place.fixed(e) for e in expressions]
+    others: Mapping[Any, float] = {
+        s: 0.3 + 0.1 * i
+        for i, s in enumerate(
+            sorted(set().union(*(e.free_symbols for e in fixed)) - set(coordinates), key=str)
+        )
+    }
+    function = program([*coordinates, *others], fixed)
+    with np.errstate(all="ignore"):
+        before, after = (function(*X.T, *others.values()) for X in sides)
+    for p, q in zip(before, after, strict=True):
+        p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
+        size = float(np.abs(np.concatenate([p.ravel(), q.ravel()])).max(initial=0.0))
+        if np.any(np.abs(p - q) > _JUMP * size):
+            return True
+    return False

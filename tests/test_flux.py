@@ -1,0 +1,172 @@
+"""∇·(k ∇u): what stands under an outer derivative, and where coefficients jump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.io import parse_problem
+from pibls.problem import Form
+from pibls.problem.breaks import Plane
+
+x, y, t, c = sp.symbols("x y t c")
+u, v, w = sp.Function("u")(x), sp.Function("v")(x, y), sp.Function("w")(x, t)
+HALF = sp.Rational(1, 2)
+STEP = sp.Piecewise((1, x < HALF), (10, True))
+LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+
+
+def on_line(equation: Any, parameters: Any = None) -> pibls.Problem:
+    return pibls.Problem(LINE, [equation], [pibls.Dirichlet(u, 0)], parameters)
+
+
+def on_square(equation: Any) -> pibls.Problem:
+    return pibls.Problem(SQUARE, [equation], [pibls.Dirichlet(v, 0)])
+
+
+def form(problem: pibls.Problem) -> Form:
+    return problem.statements[0].form
+
+
+SMOOTH = 1 + x * y
+FLUXES = [
+    pibls.div(SMOOTH * pibls.grad(v)),
+    pibls.div([SMOOTH * v.diff(x), SMOOTH * v.diff(y)]),
+    sp.Derivative(SMOOTH * v.diff(x), x) + sp.Derivative(SMOOTH * v.diff(y), y),
+    pibls.div(pibls.grad(v)) + pibls.div(x * y * pibls.grad(v)),
+]
+
+
+@pytest.mark.parametrize("flux", FLUXES, ids=str)
+def test_a_smooth_flux_is_expanded(flux: Any) -> None:
+    """The residual is that of the evaluated form, whatever way it was written."""
+    found = form(on_square(flux - 1))
+    plain = form(on_square(sp.expand((SMOOTH * v.diff(x)).diff(x) + (SMOOTH * v.diff(y)).diff(y)) - 1))
+    assert {j: sp.expand(a) for j, a in found.linear} == {j: sp.expand(a) for j, a in plain.linear}
+    assert found.rest == plain.rest
+    assert [f.axis for f in found.fluxes] == [0, 1]
+    assert [[j.alpha for j in f.form.jets] for f in found.fluxes] == [[(1, 0)], [(0, 1)]]
+    assert all(sp.expand(f.form.linear[0][1] - 1).is_Mul for f in found.fluxes)
+
+
+def test_time_is_no_direction_of_the_divergence() -> None:
+    domain = LINE.during(t, 0, 1)
+    problem = pibls.Problem(
+        domain,
+        [w.diff(t) - pibls.div((1 + x) * pibls.grad(w))],
+        [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)],
+    )
+    assert {j.alpha for j in form(problem).jets} == {(0, 1), (1, 0), (2, 0)}
+    assert [f.axis for f in form(problem).fluxes] == [0]
+
+
+def test_a_jump_stays_under_its_derivative() -> None:
+    problem = on_line(sp.Derivative(STEP * u.diff(x), x) - 1)
+    assert problem.breaks.planes == (Plane(0, 0.5, flux=True),)
+    (flux,) = form(problem).fluxes
+    assert flux.form.jets[0].alpha == (1,)
+    assert [j.alpha for j in form(problem).jets] == [(2,)]  # no delta, no first derivative
+    assert not form(problem).deltas
+
+
+@pytest.mark.parametrize("jump", [1 + sp.Heaviside(x - c), 3 + sp.sign(x - c), 1 + sp.floor(x / c)], ids=str)
+def test_where_it_jumps_follows_the_parameter(jump: Any) -> None:
+    problem = on_line(pibls.div(jump * pibls.grad(u)), {c: 0.75})
+    assert problem.breaks.planes == (Plane(0, 0.75, flux=True),)
+    assert problem.at(c=0.625).breaks.planes == (Plane(0, 0.625, flux=True),)
+
+
+def test_a_jump_that_comes_with_a_value() -> None:
+    k = sp.Piecewise((1, x < HALF), (c, True))
+    problem = on_line(k * u.diff(x, 2) - 1, {c: 1.0})
+    with pytest.raises(pibls.ProblemError, match="that does not jump"):
+        problem.at(c=2.0)
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        sp.Piecewise((1, x < HALF), (2 * x, True)) * u.diff(x, 2) - 1,  # continuous
+        (1 + sp.Abs(x - HALF)) * u.diff(x, 2) - 1,
+        u.diff(x, 2) + STEP * u.diff(x) - 1,  # not the highest
+        sp.Derivative((1 + sp.Abs(x - HALF)) * u.diff(x), x) - 1,
+        u.diff(x, 2) - STEP,
+    ],
+    ids=str,
+)
+def test_a_bend_is_known_and_no_obstacle(equation: Any) -> None:
+    problem = on_line(equation)
+    assert problem.breaks.planes == (Plane(0, 0.5, flux=False),)
+    pibls.problem.refuse_unsolved(problem.breaks, problem.coordinates)
+
+
+def test_only_derivatives_across_the_jump_count() -> None:
+    """The heat capacity may jump in x: it stands before ∂u/∂t."""
+    domain = LINE.during(t, 0, 1)
+    conditions = [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)]
+    problem = pibls.Problem(domain, [STEP * w.diff(t) - w.diff(x, 2)], conditions)
+    assert problem.breaks.planes == (Plane(0, 0.5, flux=False),)
+    with pytest.raises(pibls.ProblemError, match=r"coefficient of Derivative\(w\(x, t\), \(x, 2\)\)"):
+        pibls.Problem(domain, [w.diff(t) - STEP * w.diff(x, 2)], conditions)
+
+
+def test_planes_of_many_kinds() -> None:
+    f = sp.sign(sp.cos(9 * x)) + sp.Abs(y - HALF) + sp.Max(x, y) + sp.floor(3 * y) + sp.Min(x, 2)
+    breaks = on_square(v.diff(x, 2) + v.diff(y, 2) - f).breaks
+    levels = [np.pi / 18, np.pi / 6, 5 * np.pi / 18], [1 / 3, 1 / 2, 2 / 3]
+    for axis, expected in enumerate(levels):
+        assert [p.level for p in breaks.planes if p.axis == axis] == pytest.approx(expected)
+    assert [s.expression for s in breaks.slanted] == [x - y]
+    assert not any([*(p.flux for p in breaks.planes), *(s.flux for s in breaks.slanted)])
+
+
+def test_a_jump_on_a_circle_is_on_no_plane() -> None:
+    k = sp.Piecewise((1, x**2 + y**2 < HALF), (10, True))
+    breaks = on_square(pibls.div(k * pibls.grad(v)) + 1).breaks
+    assert not breaks.planes
+    assert [(s.expression, s.flux) for s in breaks.slanted] == [(x**2 + y**2 - HALF, True)]
+    assert not on_square(pibls.div(k.subs(HALF, 3) * pibls.grad(v)) + 1).breaks
+
+
+def test_sources_on_planes_and_at_points() -> None:
+    problem = on_line(u.diff(x, 2) - 3 * x * sp.DiracDelta(2 * x - c) - 1, {c: 0.5})
+    (source,) = problem.breaks.sources
+    assert source.planes == ((0, 0.25),)
+    assert problem._place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
+    assert form(problem).rest == -1
+    laplacian = v.diff(x, 2) + v.diff(y, 2)
+    delta = sp.DiracDelta(x - HALF) * sp.DiracDelta(y - sp.Rational(1, 4))
+    (source,) = on_square(laplacian + 5 * delta).breaks.sources
+    assert (source.planes, source.strength.rest) == (((0, 0.5), (1, 0.25)), 5)
+    well = on_line(u.diff(x, 2) + 2 * sp.DiracDelta(x - HALF) * u - 1).breaks.sources[0]
+    assert [(j.alpha, a) for j, a in well.strength.linear] == [((0,), 2)]
+
+
+def test_beams_keep_moment_and_force() -> None:
+    problem = pibls.Problem(
+        LINE,
+        [sp.Derivative(STEP * u.diff(x, 2), (x, 2)) - 1],
+        [pibls.Dirichlet(u, 0), pibls.Neumann(u, 0)],
+    )
+    orders = [max(j.alpha[0] for j in f.form.jets) for f in form(problem).fluxes]
+    assert sorted(orders) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "text", ["diff(k*diff(u, x), x) = 1", "div(k*grad(u)) = 1", "diff(k*u_x, x) - 1 = 0"]
+)
+def test_in_problem_files(text: str) -> None:
+    file = f"""
+equations = ["{text}"]
+domain.x = [0, 1]
+definitions = {{ k = "if(x < 1/2, 1, 10)" }}
+conditions = [{{ dirichlet = "u", value = 0 }}]
+"""
+    problem = parse_problem(file).problem
+    assert problem.breaks.planes == (Plane(0, 0.5, flux=True),)
+    with pytest.raises(pibls.ProblemError, match="that does not jump"):
+        parse_problem(file.replace(text, "k*u_xx = 1"))

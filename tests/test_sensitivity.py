@@ -1,0 +1,128 @@
+"""s = ∂u/∂k against closed forms and differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+
+x, y, t, k = sp.symbols("x y t k")
+u, v = sp.Function("u")(x), sp.Function("v")(x)
+w = sp.Function("w")(x, y)
+h = sp.Function("h")(x, t)
+LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+
+
+def exact_problem(domain: Any, unknown: Any, operator: Any, exact: Any, conditions: Any, value: float) -> Any:
+    """N[u; k] = f(k) with u = exact, so that ∂u/∂k is known."""
+    source = operator.subs(unknown, exact).doit()
+    return pibls.Problem(domain, [operator - source], conditions, parameters={k: value})
+
+
+WAVE = sp.sin(k * x) + sp.cos(x) / k
+PRODUCT = sp.sin(k * x) * sp.exp(y / k)
+DECAY = sp.exp(-k * t) * sp.sin(3 * x) + x * t * k
+CASES = {
+    "linear": (LINE, u, k * u.diff(x, 2) + u, WAVE, [pibls.Dirichlet(u, WAVE)], 2.0),
+    "nonlinear": (LINE, u, u.diff(x, 2) - sp.exp(k * u / 3), WAVE, [pibls.Dirichlet(u, WAVE)], 1.5),
+    "robin": (
+        LINE,
+        u,
+        u.diff(x, 2) - u,
+        WAVE,
+        [
+            pibls.Dirichlet(u, WAVE, on=sp.Eq(x, 0)),
+            pibls.Robin(u, k * WAVE + k**2 * WAVE.diff(x), k, k**2, on=sp.Eq(x, 1)),
+        ],
+        2.0,
+    ),
+    "nonlinear condition": (
+        LINE,
+        u,
+        u.diff(x, 2),
+        WAVE,
+        [
+            pibls.Dirichlet(u, WAVE, on=sp.Eq(x, 0)),
+            pibls.Condition(pibls.dn(u) + k * u**3 - (WAVE.diff(x) + k * WAVE**3), on=sp.Eq(x, 1)),
+        ],
+        2.0,
+    ),
+    "plane": (
+        SQUARE,
+        w,
+        (1 + k * x) * (w.diff(x, 2) + w.diff(y, 2)) + k * w.diff(x),
+        PRODUCT,
+        [
+            pibls.Dirichlet(w, PRODUCT, on=sp.Or(sp.Eq(x, 0), sp.Eq(y, 0), sp.Eq(y, 1))),
+            pibls.Neumann(w, PRODUCT.diff(x), on=sp.Eq(x, 1)),
+        ],
+        2.0,
+    ),
+    "evolution": (
+        LINE.during(t, 0, 1),
+        h,
+        h.diff(t) - h.diff(x, 2) / k + h**2,
+        DECAY,
+        [pibls.Dirichlet(h, DECAY), pibls.Initial(h, DECAY)],
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_the_exact_one(name: str) -> None:
+    domain, unknown, operator, exact, conditions, value = CASES[name]
+    problem = exact_problem(domain, unknown, operator, exact, conditions, value)
+    solution = pibls.solve(problem, tol=1e-8)
+    slope = solution.sensitivity(k)
+    assert slope.converged
+    X = domain.interior(200, np.random.default_rng(1))
+    true = sp.lambdify(domain.coordinates, exact.diff(k).subs(k, value))(*X.T)
+    error = float(np.abs(slope(*X.T) - true).max())
+    assert error <= 1e-7 * float(np.abs(true).max())
+    assert error <= slope.error.max
+
+
+def test_of_a_system_by_name() -> None:
+    """u' = v, v' = -k² u: u = cos(k x)."""
+    problem = pibls.Problem(
+        LINE,
+        [sp.Eq(u.diff(x), v), sp.Eq(v.diff(x), -(k**2) * u)],
+        [pibls.Initial(u, 1), pibls.Initial(v, 0)],
+        parameters={k: 3.0},
+    )
+    slope = pibls.solve(problem).sensitivity("k")
+    X = np.linspace(0, 1, 9)
+    np.testing.assert_allclose(slope[u](X), -X * np.sin(3 * X), atol=1e-9)
+    np.testing.assert_allclose(slope[v](X), -np.sin(3 * X) - 3 * X * np.cos(3 * X), atol=1e-8)
+
+
+def test_of_a_flux_keeps_it() -> None:
+    problem = pibls.Problem(
+        LINE, [pibls.div((1 + k * x) * pibls.grad(u)) - 1], [pibls.Dirichlet(u, 0)], parameters={k: 1.0}
+    )
+    solution = pibls.solve(problem)
+    slope = solution.sensitivity(k)
+    step = 1e-5
+    more, less = (pibls.solve(problem.at(k=1 + s)) for s in (step, -step))
+    X = np.linspace(0, 1, 9)
+    np.testing.assert_allclose(slope(X), (more(X) - less(X)) / (2 * step), atol=1e-8)
+    assert slope.problem.statements[0].form.fluxes
+
+
+def test_of_no_parameter() -> None:
+    problem = pibls.Problem(LINE, [u.diff(x) + k * u], [pibls.Initial(u, 1)], parameters={k: 2.0})
+    solution = pibls.solve(problem, tol=1e-4)
+    with pytest.raises(pibls.ProblemError, match=r"sensitivity\(m\): expected a parameter .* \(k\)"):
+        solution.sensitivity(sp.Symbol("m"))
+
+
+def test_of_an_end_of_the_data_only() -> None:
+    """Only the boundary value depends on k."""
+    problem = pibls.Problem(LINE, [u.diff(x, 2)], [pibls.Dirichlet(u, k * x)], parameters={k: 2.0})
+    slope = pibls.solve(problem).sensitivity(k)
+    assert slope(0.25) == pytest.approx(0.25)
