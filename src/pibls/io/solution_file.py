@@ -33,20 +33,7 @@ _SAVE = "solution.save(path)"
 def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
     """Write the solution into one file, for `pibls.load`.
 
-    With a given basis the error is estimated first, which takes a second solve, unless that was done
-    already. An older file of that name is replaced only when the new one is complete. A basis, activation
-    or domain of a class of one's own cannot be saved; Python functions among the data are saved by name
-    only. Returns the path.
-
-    >>> import tempfile, sympy as sp, pibls
-    >>> x = sp.Symbol("x")
-    >>> u = sp.Function("u")(x)
-    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
-    >>> solution = pibls.solve(problem)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = pibls.load(solution.save(f"{folder}/growth.pibls"))
-    >>> bool(again(0.3) == solution(0.3)), again.summary() == solution.summary()
-    (True, True)
+    `Solution.save` says more.
     """
     file = _path(path, _SAVE)
     text = _text(solution.problem)

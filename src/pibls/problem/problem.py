@@ -10,8 +10,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.domain import Domain, check_domain, time_of
+from pibls.doors import ProblemDoors
 from pibls.errors import ProblemError
-from pibls.later import Later
 from pibls.problem.conditions import (
     Condition,
     Dirichlet,
@@ -41,7 +41,7 @@ class Statement:
 
 
 @dataclass(frozen=True, init=False)
-class Problem:
+class Problem(ProblemDoors):
     """N[u] = f in the domain, with conditions.
 
     Parameters
@@ -108,8 +108,6 @@ class Problem:
     def language(self) -> Language:
         """What the words of this problem mean, for expressions that come later."""
         return Language(self.coordinates, time_of(self.domain), self.unknowns)
-
-    _repr_html_ = Later("pibls.notebook.problem:problem_html")
 
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
@@ -267,6 +265,7 @@ def _state_conditions(
                     expected="a place on one side of the boundary, where the normal is defined",
                     got=condition.on,
                     remedy="Write the derivative that you mean with Condition(u.diff(x) - value, on=…).",
+                    in_file='Write the derivative that you mean: equation = "u_x = 0".',
                 )
             out.append(Statement(form, region))
     return out
@@ -283,6 +282,7 @@ def _remaining(part: Part, domain: Domain, label: str) -> Part:
             expected="a part of the boundary that no other condition on the same unknown names",
             got="None, and the other conditions already name all of it",
             remedy="Say where it holds with on=…; on=domain is the whole boundary.",
+            in_file='Say where it holds with on = "x = 0"; on = "domain" is the whole boundary.',
         )
     return part
 
