@@ -4,14 +4,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-full bench-self figures gallery docs clean
+.PHONY: demo test quick slow lint package mutants bench bench-full bench-self figures gallery docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
 
 # One BLAS thread per test process: two processes with two threads each wait for one another.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --durations=10
+
+# All of them; the slow ones are named in tests/conftest.py.
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(PYTEST)
+
+quick: $(READY)
+	$(PYTEST) -m "not slow"
+
+slow: $(READY)
+	$(PYTEST) -m slow
+
+# A wheel and a source package, built, installed into an empty environment and tried there.
+package:
+	PYTHON=$(PYTHON) .ci/package
+
+# Lines of the core and thresholds, each changed in a copy: do the quick tests notice? Resumes where it was.
+mutants: $(READY)
+	$(BIN)/python -m benchmarks.mutants
 
 lint: $(READY)
 	$(BIN)/ruff check .

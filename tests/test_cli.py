@@ -297,15 +297,16 @@ def test_help_shows_examples() -> None:
 
 PRESSED = """
 import os, signal
-from pibls.search import loop as tune
-told = tune.Search._report
+import pibls
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+solve, seen = pibls.solve, []
 
-def press_ctrl_c(self, now, error):
-    told(self, now, error)
-    if len(self.history) == 2:
+def press_ctrl_c(progress):
+    seen.append(progress)
+    if len(seen) == 2:
         os.kill(os.getpid(), signal.SIGINT)
 
-tune.Search._report = press_ctrl_c
+pibls.solve = lambda *given, **more: solve(*given, **{**more, "callback": press_ctrl_c})
 from pibls.cli import main
 main()
 """

@@ -535,7 +535,7 @@ def test_more_wishes_that_make_no_sense() -> None:
     with pytest.raises(pibls.ProblemError, match="expected one of u, got 'w'"):
         solved.plane().plot("w")
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        solved.plane().plot(colour="red")
+        solved.plane().plot(colour="red")  # type: ignore[call-arg]
 
 
 def test_nothing_of_the_domain_in_the_plane() -> None:

@@ -29,7 +29,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("d", range(1, 13))
+@pytest.mark.parametrize("d", [*range(1, 15), 40])
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 1000])
 def test_sobol_is_scipys_up_to_a_digital_shift(n: int, d: int) -> None:
     """As 32-bit integers both differ by one XOR per coordinate, the same for every point."""
@@ -42,17 +42,12 @@ def test_sobol_is_scipys_up_to_a_digital_shift(n: int, d: int) -> None:
     np.testing.assert_array_equal(shift, np.broadcast_to(shift[0], (n, d)))
 
 
-@pytest.mark.parametrize("d", [1, 2, 5, 12])
+@pytest.mark.parametrize("d", [1, 2, 5, 12, 13, 30])
 def test_sobol_is_stratified(d: int) -> None:
     """Of 2^m points, one lies in each of 2^m slabs, in every coordinate; a digital shift keeps that."""
     for seed in range(3):
         slabs = np.sort(np.floor(256 * sobol(256, d, rng(seed))), axis=0)
         np.testing.assert_array_equal(slabs, np.repeat(np.arange(256.0)[:, None], d, axis=1))
-
-
-def test_sobol_beyond_its_table_is_halton() -> None:
-    assert sobol(50, 13, rng()).shape == (50, 13)
-    np.testing.assert_array_equal(sobol(50, 13, rng()), halton(50, 13, rng()))
 
 
 def radical_inverse(i: int, base: int) -> float:
@@ -65,8 +60,8 @@ def radical_inverse(i: int, base: int) -> float:
 
 
 def test_halton_is_the_radical_inverse_up_to_a_shift() -> None:
-    U = halton(40, 4, rng())
-    for j, base in enumerate((2, 3, 5, 7)):
+    U = halton(40, 15, rng())
+    for j, base in enumerate((2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)):
         shift = (U[:, j] - [radical_inverse(i, base) for i in range(1, 41)]) % 1.0
         # Distance on the circle: 0 and 1 are the same shift.
         assert np.abs((shift - shift[0] + 0.5) % 1.0 - 0.5).max() < 1e-14

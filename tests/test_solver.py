@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import pibls
 from pibls.arrays import Array
-from pibls.linalg import LinearSolver
+from pibls.linalg import Levered, LinearSolver
 from pibls.solver import Method
-from pibls.solver.protocol import Equations
+from pibls.solver.protocol import Equations, Resumable
+from pibls.system.system import System
 
 LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]
 SHAPES = {"tall": (60, 20), "square": (30, 30), "wide": (20, 45), "large": (900, 600)}
@@ -125,6 +127,31 @@ def test_trust_region_agrees_with_scipy() -> None:
     assert met
     assert cost == pytest.approx(theirs.cost, rel=1e-8)
     assert np.allclose(ours, theirs.x, atol=1e-5)
+
+
+@pytest.mark.parametrize("bend", [0, 1], ids=["linear", "nonlinear"])
+def test_the_trust_region_is_a_method(bend: int) -> None:
+    """u'' + e^u = 0 and its linear sibling, from the linearised start alone; a limit on the steps is said."""
+    x = sp.Symbol("x")
+    u = sp.Function("u")(x)
+    equation = u.diff(x, 2) + (sp.exp(u) if bend else 1 + u)
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, 0)])
+    basis = pibls.Waves(24, scale=3.0)
+    solution = pibls.solve(problem, basis=basis, method=pibls.TrustRegion())
+    best = pibls.solve(problem)
+    assert solution.converged, solution.message
+    assert abs(solution(0.5) - best(0.5)) < 1e-8
+    if bend:
+        with pytest.warns(pibls.ConvergenceWarning, match="step limit"):
+            pibls.solve(problem, basis=basis, method=pibls.TrustRegion(max_steps=1))
+
+
+def test_what_the_search_asks_for_is_declared() -> None:
+    """Protocols that a type checker compares with the classes."""
+    factors: Levered = pibls.RidgeQR().factor(np.asfortranarray(np.eye(3)))  # type: ignore[assignment]
+    np.testing.assert_allclose(factors.leverage(np.eye(3)), 1.0)
+    system: type[Resumable] = System
+    assert hasattr(system, "values_of")
 
 
 def test_perturbations_are_tried_until_the_tolerance_is_met() -> None:

@@ -10,26 +10,31 @@ class PiblsError(Exception):
 class ProblemError(PiblsError, ValueError):
     """An argument that makes no sense.
 
+    ``in_file`` is the remedy for those who wrote the argument in a problem file, where that differs.
+
     >>> raise ProblemError("radius", expected="a positive number", got=-1, remedy="Give radius > 0.")
     Traceback (most recent call last):
         ...
     pibls.errors.ProblemError: radius: expected a positive number, got -1. Give radius > 0.
     """
 
-    def __init__(self, argument: str, *, expected: str, got: object, remedy: str) -> None:
+    def __init__(
+        self, argument: str, *, expected: str, got: object, remedy: str, in_file: str | None = None
+    ) -> None:
         self.argument = argument
         self.expected = expected
         self.got = str(got)
         self.remedy = remedy
+        self.in_file = in_file or remedy
         super().__init__(f"{argument}: expected {expected}, got {self.got}. {remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions pickle by their positional arguments; ours are keywords, so say how to rebuild.
-        return _rebuild, (self.argument, self.expected, self.got, self.remedy)
+        return _rebuild, (self.argument, self.expected, self.got, self.remedy, self.in_file)
 
 
-def _rebuild(argument: str, expected: str, got: str, remedy: str) -> ProblemError:
-    return ProblemError(argument, expected=expected, got=got, remedy=remedy)
+def _rebuild(argument: str, expected: str, got: str, remedy: str, in_file: str) -> ProblemError:
+    return ProblemError(argument, expected=expected, got=got, remedy=remedy, in_file=in_file)
 
 
 class ConvergenceWarning(UserWarning):

@@ -12,8 +12,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
 from pibls.diagnose.coverage import uncovered
+from pibls.doors import SolutionDoors
 from pibls.errors import ProblemError
-from pibls.later import Later
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
@@ -25,7 +25,7 @@ _SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(SolutionDoors):
     """u(x) = A(x) w, with what is known about how good it is.
 
     Call it with one array per coordinate, in the order of ``problem.coordinates`` or by name; arrays
@@ -214,17 +214,6 @@ class Solution:
         ]
         lines += [f"  {name}: {norm}" for name, norm in self.residuals.items()]
         return "\n".join(lines)
-
-    sensitivity = Later("pibls.sensitivity:sensitivity")
-    plot = Later("pibls.plot:plot")
-    plot_error = Later("pibls.plot:plot_error")
-    plot_residual = Later("pibls.plot:plot_residual")
-    animate = Later("pibls.plot:animate")
-    to_xarray = Later("pibls.exchange:to_xarray")
-    to_vtk = Later("pibls.exchange:to_vtk")
-    to_csv = Later("pibls.exchange:to_csv")
-    save = Later("pibls.io:save")
-    _repr_html_ = Later("pibls.notebook.solution:solution_html")
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def solve(
         The wanted maximum error relative to max|u|.
     basis, points, method
         Given, exactly these are used: `Broad`, `Waves` or `Features`; `Points`; `LeastSquares`,
-        `GaussNewton` or `NLSQPerturb`. With a basis given, nothing is searched for.
+        `GaussNewton`, `NLSQPerturb` or `TrustRegion`. With a basis given, nothing is searched for.
     seed
         Same seed, same result.
     max_nodes
@@ -121,7 +121,8 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     if method is not None and (isinstance(method, (str, type)) or not hasattr(method, "solve")):
         raise ProblemError(
             "method",
-            expected="LeastSquares(), GaussNewton(), NLSQPerturb() or an object with solve(system, rng)",
+            expected="LeastSquares(), GaussNewton(), NLSQPerturb(), TrustRegion() or an object with "
+            "solve(system, rng)",
             got=repr(method),
             remedy="Methods are objects: write method=GaussNewton().",
         )

@@ -1,7 +1,7 @@
 """Points of the unit cube: rules that fill [0, 1]^d evenly, at random, or clustered to the faces.
 
-Sobol points are generated here rather than by scipy.stats, whose import alone takes longer than
-most of our solves.
+Sobol points of up to 12 dimensions are generated here rather than by scipy.stats, whose import alone
+takes longer than most of our solves; it has the direction numbers of 21,201.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _JOE_KUO: tuple[tuple[int, int, tuple[int, ...]], ...] = (
     (5, 13, (1, 1, 1, 3, 11)),
 )
 _BITS = 32
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 def _directions(dimension: int) -> list[int]:
@@ -48,11 +47,15 @@ def _directions(dimension: int) -> list[int]:
 
 def sobol(n: int, d: int, rng: np.random.Generator) -> Array:
     """The first n Sobol points, moved by a random digital shift."""
+    shift = rng.integers(0, 1 << _BITS, size=d, dtype=np.uint64)
     if d > len(_JOE_KUO) + 1:
-        return halton(n, d, rng)
+        from scipy.stats import qmc
+
+        # Asked for 2^m points it does not warn that their number is no power of two.
+        theirs = qmc.Sobol(d, scramble=False, bits=_BITS).random_base2(max(n - 1, 0).bit_length())[:n]
+        return np.asarray((((theirs * 2.0**_BITS).astype(np.uint64) ^ shift) + 0.5) / 2.0**_BITS)
     index = np.arange(n, dtype=np.uint64)
     gray = index ^ (index >> np.uint64(1))
-    shift = rng.integers(0, 1 << _BITS, size=d, dtype=np.uint64)
     out = np.empty((n, d))
     for j in range(d):
         bits = np.full(n, shift[j], dtype=np.uint64)
@@ -64,16 +67,24 @@ def sobol(n: int, d: int, rng: np.random.Generator) -> Array:
 
 def halton(n: int, d: int, rng: np.random.Generator) -> Array:
     """The first n Halton points, shifted at random modulo 1."""
-    if d > len(_PRIMES):
-        return np.asarray(rng.random((n, d)))
     out = np.zeros((n, d))
-    for j in range(d):
+    for j, prime in enumerate(_primes(d)):
         index, weight = np.arange(1, n + 1), 1.0
         while index.any():
-            weight /= _PRIMES[j]
-            out[:, j] += weight * (index % _PRIMES[j])
-            index //= _PRIMES[j]
+            weight /= prime
+            out[:, j] += weight * (index % prime)
+            index //= prime
     return np.asarray((out + rng.random(d)) % 1.0)
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % p for p in found):
+            found.append(candidate)
+        candidate += 1
+    return found
 
 
 def uniform(n: int, d: int, rng: np.random.Generator) -> Array:

@@ -14,17 +14,7 @@ from pibls.solution import Solution
 def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> Path:
     """Write a table with a column for each coordinate and each unknown, and a row for each point.
 
-    Parameters
-    ----------
-    path
-        The file to write.
-    what
-        Unknowns or SymPy expressions of them; all unknowns by default.
-    grid
-        For each coordinate a number of points, or the values themselves; a sensible number by default.
-
-    Numbers are written so that they are read back exactly. Points outside the domain are left out.
-    Returns the path.
+    `Solution.to_csv` says more.
     """
     path = Path(path)
     fields = fields_of(solution, what)

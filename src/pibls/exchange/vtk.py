@@ -44,23 +44,7 @@ def to_vtk(
 ) -> Path:
     """Write a file for ParaView and other programs that read VTK's XML formats.
 
-    A box becomes a regular grid (.vti), any other shape a mesh that ends at its boundary (.vtu). With
-    time there is one such file for each time, and a .pvd file that names them: open that one.
-
-    Parameters
-    ----------
-    path
-        The file to write. The ending is chosen if there is none.
-    what
-        Unknowns or SymPy expressions of them; all unknowns by default.
-    vectors
-        {name: (u, v)}: vector fields, of two or three components.
-    at
-        {coordinate: value}: coordinates to fix; of more than three in space, the rest must be fixed.
-    grid
-        For each coordinate a number of points, or the values themselves.
-
-    Returns the path of the file to open.
+    `Solution.to_vtk` says more.
     """
     path = Path(path)
     domain = solution.problem.domain

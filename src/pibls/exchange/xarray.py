@@ -14,25 +14,7 @@ from pibls.solution import Solution
 def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None = None, **grid: Any) -> Any:
     """An xarray Dataset: one variable per unknown, one named dimension per coordinate.
 
-    Parameters
-    ----------
-    what
-        Unknowns or SymPy expressions of them; all unknowns by default.
-    units
-        {coordinate or unknown: text}, kept as the attribute that xarray's plots show.
-    grid
-        For each coordinate a number of points, or the values themselves; a sensible number by default.
-
-    Points outside the domain hold NaN. The attributes of the Dataset say what was solved, how it ended
-    and how large the error is estimated to be.
-
-    >>> import sympy as sp, pibls
-    >>> x = sp.Symbol("x")
-    >>> u = sp.Function("u")(x)
-    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
-    >>> data = pibls.solve(problem).to_xarray(x=[0.0, 0.5, 1.0])
-    >>> data["u"].dims, round(float(data["u"].sel(x=1.0)), 6)
-    (('x',), 2.718282)
+    `Solution.to_xarray` says more.
     """
     xarray = need("xarray", extra="exchange", purpose="to_xarray")
     fields = fields_of(solution, what)

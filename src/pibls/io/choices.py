@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.basis import Broad, Features, Joined, Ridges, Waves
 from pibls.errors import ProblemError
-from pibls.io.bases import activation_name
+from pibls.io.known import ACTIVATION
 from pibls.io.record import Record, damaged
 from pibls.space import Decomposed
 from pibls.system.points import Points
@@ -46,7 +46,7 @@ def _described(value: Any, depth: int = 0) -> Any:
     if _CLASSES.get(type(value).__name__) is type(value):
         described = {f.name: _described(getattr(value, f.name), depth + 1) for f in fields(value)}
         return {"class": type(value).__name__, **described}
-    name = activation_name(value)
+    name = ACTIVATION.name(value)
     if name is None:
         raise _UnknownError
     return name

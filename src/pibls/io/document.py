@@ -10,7 +10,6 @@ from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.io.places import MAX_NESTING, NestingError, Path, Places, scan
-from pibls.io.remedies import IN_FILES
 from pibls.text import TextError, nearest
 from pibls.text.errors import printable
 
@@ -56,8 +55,7 @@ class Document:
             offset = self.places.inside(start, error.at)
             return self._error(offset, self.name(path), error.expected, error.got, error.remedy)
         offset = self.places.key(path) if key else self.places.value(path)
-        remedy = IN_FILES.get(error.remedy, error.remedy)
-        return self._error(offset, error.argument, error.expected, error.got, remedy)
+        return self._error(offset, error.argument, error.expected, error.got, error.in_file)
 
     def name(self, path: Path) -> str:
         """conditions[1].value, as it is called in messages; lists count from 1."""

@@ -15,11 +15,13 @@ from pibls._version import __version__
 from pibls.arrays import PointFunction
 from pibls.domain import box_of
 from pibls.errors import ProblemError
-from pibls.io.bases import Builder, Describer
 from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
+from pibls.io.entries import Numbers
+from pibls.io.known import KNOWN
 from pibls.io.problem_file import parse_problem
 from pibls.io.record import Record, damaged, plain
+from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
 from pibls.search.estimate import ErrorEstimate, Norms
@@ -28,36 +30,26 @@ from pibls.solution import Solution
 from pibls.status import Status
 
 _SAVE = "solution.save(path)"
+_WEIGHTS = Numbers("n")
 
 
 def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
     """Write the solution into one file, for `pibls.load`.
 
-    With a given basis the error is estimated first, which takes a second solve, unless that was done
-    already. An older file of that name is replaced only when the new one is complete. A basis, activation
-    or domain of a class of one's own cannot be saved; Python functions among the data are saved by name
-    only. Returns the path.
-
-    >>> import tempfile, sympy as sp, pibls
-    >>> x = sp.Symbol("x")
-    >>> u = sp.Function("u")(x)
-    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
-    >>> solution = pibls.solve(problem)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = pibls.load(solution.save(f"{folder}/growth.pibls"))
-    >>> bool(again(0.3) == solution(0.3)), again.summary() == solution.summary()
-    (True, True)
+    `Solution.save` says more.
     """
     file = _path(path, _SAVE)
     text = _text(solution.problem)
-    describer = Describer(_SAVE)
-    described = {"basis": describer.basis(solution.basis), "weights": describer.array(solution.weights)}
+    writer = Writer(KNOWN, _SAVE)
+    basis = writer.part(solution.basis, "basis")
+    weights = _WEIGHTS.write(solution.weights, writer)
     error = solution.error
     header = {
         "pibls": __version__,
         "problem": text,
         "unknowns": _names(solution.problem),
-        **described,
+        "basis": basis,
+        "weights": weights,
         "status": solution.status.name,
         "residuals": [
             {"name": name, "max": plain(n.max), "rms": plain(n.rms), "relative": plain(n.relative)}
@@ -79,7 +71,7 @@ def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
             for p in solution.history
         ],
     }
-    write_container(file, header, describer.arrays, _SAVE)
+    write_container(file, header, writer.arrays, _SAVE)
     return file
 
 
@@ -104,10 +96,10 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     problem = parse_problem(text, file=f"{name}: problem", functions=functions, stand_ins=True).problem
     if header.text("unknowns") != _names(problem):
         raise header.refusal("unknowns", f"{_names(problem)}, as in the problem")
-    builder = Builder(name, container.arrays, len(problem.coordinates))
-    basis = builder.basis(header.record("basis"))
-    weights = builder.array(header, "weights", (basis.size * len(problem.unknowns),))
-    builder.finish()
+    reader = Reader(KNOWN, container.arrays, len(problem.coordinates))
+    basis = reader.part(header.record("basis"), "basis")
+    weights = _WEIGHTS.read(header, "weights", reader, {"n": basis.size * len(problem.unknowns)})
+    reader.finish(name)
     error = header.record("error")
     estimate = ErrorEstimate(error.number("max"), error.number("l2"))
     solution = Solution(

@@ -19,6 +19,13 @@ class Factorization(Protocol):
         """The minimum-norm least-squares solution of A w = b."""
 
 
+class Levered(Factorization, Protocol):
+    """Factors that also tell how firmly the rows hold a value, as the search for missing conditions asks."""
+
+    def leverage(self, values: Array) -> Array:
+        """‖R⁻ᵀ a‖ for each row a of values (N, M): how far a·w may move per unit of residual."""
+
+
 class LinearSolver(Protocol):
     """Least squares for one matrix and any number of right-hand sides."""
 

@@ -27,21 +27,7 @@ def plot_error(
 ) -> Any:
     """Draw u - u* for a known solution u*.
 
-    Parameters
-    ----------
-    exact
-        u*: a SymPy expression, a number, or a callable of the coordinate arrays; for several unknowns
-        {unknown: u*}.
-    log
-        Show |u - u*| on a logarithmic scale.
-    kind, ax, options
-        As for `plot`.
-
-    >>> import sympy as sp, pibls
-    >>> x = sp.Symbol("x")
-    >>> u = sp.Function("u")(x)
-    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
-    >>> ax = pibls.solve(problem).plot_error(sp.exp(x))
+    `Solution.plot_error` says more.
     """
     if exact is None:
         raise ProblemError(
@@ -68,12 +54,7 @@ def plot_residual(
 ) -> Any:
     """Draw what is left of each equation, N[u] - f, at points that were not fitted.
 
-    Parameters
-    ----------
-    log
-        Show its size on a logarithmic scale.
-    kind, ax, options
-        As for `plot`.
+    `Solution.plot_residual` says more.
     """
     scale: Scale = Magnitude() if log else Signed()
     equations = solution.problem.equations

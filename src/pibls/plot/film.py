@@ -38,22 +38,7 @@ def animate(
 ) -> Path:
     """Write a film of the solution in time: .gif, or .mp4, .mov, .webm where ffmpeg is installed.
 
-    Colours and axes are the same in all frames.
-
-    Parameters
-    ----------
-    path
-        The file to write; its ending says which kind.
-    what
-        As for `plot`.
-    frames, fps
-        How many pictures, and how many of them per second.
-    dpi
-        Pixels per inch.
-    kind, vector, options
-        As for `plot`.
-
-    Returns the path.
+    `Solution.animate` says more.
     """
     path = Path(path)
     writer = _writer(path, fps)

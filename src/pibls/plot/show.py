@@ -39,45 +39,7 @@ def plot(
 ) -> Any:
     """Draw the unknowns, or any expressions of them.
 
-    One free coordinate gives a curve, two a map (space × time too), two and time a map for each of
-    some times, three or more the planes through the middle. Nothing is drawn outside the domain.
-
-    Parameters
-    ----------
-    what
-        Unknowns (themselves or by name) or SymPy expressions of them, one panel each; all unknowns by
-        default.
-    kind
-        "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver"
-        or "stream". The one that suits is chosen by default.
-    at
-        {coordinate: value}: coordinates to fix, which are then free no longer.
-    times
-        How many times to show, or which.
-    vector
-        (u, v): two unknowns or expressions, drawn as arrows over their magnitude.
-    ax
-        Axes to draw on, as many as there are panels; new ones by default.
-    units
-        {coordinate or unknown: text}, for the labels.
-    resolution
-        Points along the longer side of a panel.
-    levels
-        How many contour lines to draw on a map; none by default.
-    cmap
-        Another colour map.
-    band
-        Show the estimated error around a curve.
-
-    Returns the Axes, or an array of them where there are several panels.
-
-    >>> import sympy as sp, pibls
-    >>> x = sp.Symbol("x")
-    >>> u = sp.Function("u")(x)
-    >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
-    >>> ax = pibls.solve(problem).plot(units={"x": "m"})
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('$x$ (m)', '$u$')
+    `Solution.plot` says more.
     """
     quantities, components = quantities_of(solution, what, vector)
     scene = scene_of(solution, quantities, components, at=at, times=times, units=units, resolution=resolution,

@@ -65,6 +65,7 @@ def check_terms(expression: Any, name: str) -> None:
                 expected="real values",
                 got=f"the complex number {term}",
                 remedy="Look for the root of a negative number; the real root is sympy.real_root(…).",
+                in_file="Look for the root of a negative number; the real cube root is sign(x)*abs(x)^(1/3).",
             )
     for term in expression.atoms(sp.Function):
         if not isinstance(term, (AppliedUndef, *_EVERYDAY)) and not _can_print(term):

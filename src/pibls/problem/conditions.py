@@ -48,6 +48,7 @@ def _unknown(u: Any, owner: str) -> Any:
             expected='an unknown such as sympy.Function("u")(x, y)',
             got=repr(u),
             remedy="Pass the applied function; for other expressions use Condition(equation, on=…).",
+            in_file='Name an unknown; for other expressions write equation = "…".',
         )
     return u
 
@@ -167,6 +168,7 @@ class Initial:
                 expected="an unknown or a derivative of one",
                 got=repr(self.expression),
                 remedy="Write Initial(u, value) or Initial(u.diff(t), value).",
+                in_file='Write initial = "u" or initial = "u_t".',
             )
 
     @property

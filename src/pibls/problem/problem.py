@@ -11,8 +11,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.domain import Domain, box_of, check_domain, time_of
+from pibls.doors import ProblemDoors
 from pibls.errors import ProblemError
-from pibls.later import Later
 from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps
 from pibls.problem.conditions import (
     Condition,
@@ -45,7 +45,7 @@ class Statement:
 
 
 @dataclass(frozen=True, init=False)
-class Problem:
+class Problem(ProblemDoors):
     """N[u] = f in the domain, with conditions.
 
     Parameters
@@ -180,8 +180,6 @@ class Problem:
         return Language(
             self.coordinates, time_of(self.domain), self.unknowns, tuple(s for s, _ in self.values)
         )
-
-    _repr_html_ = Later("pibls.notebook.problem:problem_html")
 
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
@@ -364,6 +362,7 @@ def _state_conditions(
                     expected="a place on one side of the boundary, where the normal is defined",
                     got=condition.on,
                     remedy="Write the derivative that you mean with Condition(u.diff(x) - value, on=…).",
+                    in_file='Write the derivative that you mean: equation = "u_x = 0".',
                 )
             out.append(Statement(form, region))
     return out
@@ -377,6 +376,7 @@ def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label:
             expected="a part of the boundary that no other condition on the same unknown names",
             got="None, and the other conditions already name all of it",
             remedy="Say where it holds with on=…; on=domain is the whole boundary.",
+            in_file='Say where it holds with on = "x = 0"; on = "domain" is the whole boundary.',
         )
     return part
 

@@ -59,6 +59,7 @@ def _start(condition: Initial, domain: Domain) -> Region:
             expected="a domain with time",
             got=repr(domain),
             remedy="Add time with domain.during(t, t0, t1), or use Dirichlet for a side of a box.",
+            in_file="Add a section [time] with t = [0, 1], or use dirichlet for a side of a box.",
         )
     axis = len(domain.coordinates) - 1
     return Slice(axis, float(box[axis, 0]))
@@ -142,6 +143,7 @@ def _related(relation: Any, domain: Domain, label: str) -> Region:
         got=f"{relation}, which holds at no boundary point of {domain!r}",
         remedy="Check signs and bounds; write sympy.Eq(x, 0), since x == 0 is False in Python; "
         "a symbol declared positive makes Eq(x, 0) false, and there on={x: 0} names the end.",
+        in_file="Check signs and bounds.",
     )
 
 
@@ -172,6 +174,7 @@ def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
             expected=f"a value for each coordinate {tuple(domain.coordinates)}",
             got=dict(on),
             remedy="A whole side is written as a relation, such as sympy.Eq(x, 0).",
+            in_file='A whole side is written as a relation: on = "x = 0".',
         )
     point = tuple(
         None if c not in on else real_number(on[c], f"{label}: on[{c}]") for c in domain.coordinates

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis import Basis
 from pibls.errors import ProblemError
 from pibls.linalg.protocol import Factorization
 from pibls.linalg.rows import Matrix, is_finite
@@ -39,6 +40,13 @@ class Equations(Protocol):
 
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
+
+
+class Resumable(Equations, Protocol):
+    """Equations that a solution in another basis can start: what the search asks of a system."""
+
+    def values_of(self, basis: Basis, w: Array) -> Array:
+        """v of the function in that basis with the coefficients w."""
 
 
 @dataclass(frozen=True)

@@ -8,27 +8,52 @@ computes at every step. Steps, radius rules and stopping tests are the same as t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg import LinearSolver
 from pibls.linalg.rows import Matrix, Rows
 from pibls.linalg.streamed_qr import reduced
-from pibls.solver.protocol import Equations, cost_of
+from pibls.linalg.svd import SVD
+from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
+from pibls.status import Status
 
 _EPS = float(np.finfo(float).eps)
 _REJECTIONS = 10
+_SOLVED = 1e-4  # residual relative to that of the start's right-hand side, above which the end is no solution
 
 
 @dataclass(frozen=True)
 class TrustRegion:
-    """Stopping: relative fall of the cost, relative step, gradient; and a limit on Jacobians."""
+    """One descent from the linearised start: Algorithm 2 without its perturbations.
+
+    Parameters
+    ----------
+    ftol, xtol, gtol
+        Stopping: relative fall of the cost, relative step, gradient.
+    max_steps
+        Limit on the number of Jacobians.
+    linear
+        The solver for the linearised start.
+    """
 
     ftol: float = 1e-15
     xtol: float = 1e-15
     gtol: float = 1e-15
     max_steps: int = 100
+    linear: LinearSolver = field(default_factory=SVD)
+
+    def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
+        A, b = linear_start(system)
+        factors = self.linear.factor(A)
+        w, cost, steps, settled = self.minimize(system, factors.apply(b))
+        relative = float(np.sqrt(2.0 * cost)) / (float(np.linalg.norm(b)) or 1.0)
+        status = Status.SOLVED if relative <= _SOLVED else Status.STALLED
+        if not settled:
+            status = Status.STEP_LIMIT
+        return Outcome(w, cost, steps, status, factors.rank, relative)
 
     def minimize(self, system: Equations, w: Array) -> tuple[Array, float, int, bool]:
         """(w, ½‖r‖², steps, whether a stopping test was met)."""
