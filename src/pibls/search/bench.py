@@ -78,7 +78,7 @@ class Bench:
 
     def equations(self) -> LoweredProblem:
         """The same without conditions."""
-        inside = tuple(r for r in self.lowered.residuals if isinstance(r.region, Inside))
+        inside = tuple(r for r in self.lowered.residuals if r.region.is_inside)
         return replace(self.lowered, residuals=inside)
 
 
@@ -86,7 +86,7 @@ def _with_extremes(
     region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, rng: np.random.Generator
 ) -> PointSet:
     """The same points, and those inside where the data are largest, lest a narrow source be missed."""
-    if not isinstance(region, Inside):
+    if not region.is_inside:
         return found
     X = np.asarray(domain.interior(_SCANNED, rng), dtype=float)
     chosen = []

@@ -10,8 +10,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import WaveBasis, Waves
-from pibls.domain import Domain, box_of
-from pibls.problem import Inside, Pair, Region
+from pibls.domain import Domain
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.space import Cells, CellTree, Whole
@@ -46,15 +46,11 @@ class Reference:
         return Cells(tree, tuple(self.on(box, unknowns) for box in tree.boxes))
 
 
-def cell_system(lowered: LoweredProblem, domain: Domain, space: Cells) -> CellSystem:
+def cell_system(lowered: LoweredProblem, domain: Domain, space: Cells, seed: int = 0) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them."""
     regions = dict.fromkeys(r.region for r in lowered.residuals)
-    top = box_of(domain)[:, 1]
     points = [
-        {
-            region: place_in(region, domain, box, part.nodes, bool((box[:, 1] == top).all()))
-            for region in regions
-        }
+        {region: place_in(region, domain, box, part.nodes, seed) for region in regions}
         for box, part in zip(space.tree.boxes, space.parts, strict=True)
     ]
     return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space))
@@ -64,7 +60,7 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
     """The same with given points, each of them in the cell that holds it."""
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
-        if isinstance(region, Pair):
+        if region.period is not None:
             continue
         cells = space.tree.locate(found.sites[0])
         for cell in np.unique(cells):
@@ -76,18 +72,18 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
 
 def without_pairs(lowered: LoweredProblem) -> LoweredProblem:
     """Periodic conditions are joints between the cells at both ends, and need no rows of their own."""
-    return replace(lowered, residuals=tuple(r for r in lowered.residuals if not isinstance(r.region, Pair)))
+    return replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region.period is None))
 
 
 def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]:
     """All joints of a tree with their traces."""
     orders = [
-        orders_across(lowered, axis, lambda r: isinstance(r, Inside)) for axis in range(lowered.dimension)
+        orders_across(lowered, axis, lambda r: r.is_inside) for axis in range(lowered.dimension)
     ]
     repeated: dict[int, list[int]] = {}
     for r in lowered.residuals:
-        if isinstance(r.region, Pair):
-            counts = repeated.setdefault(r.region.axis, [0] * lowered.unknowns)
+        if r.region.period is not None:
+            counts = repeated.setdefault(r.region.period, [0] * lowered.unknowns)
             counts[r.linear[0].unknown] += 1
     out = []
     for joint in space.tree.joints(tuple(repeated)):

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, time_of
-from pibls.domain.face import Extruded, FlatFace
-from pibls.problem import Inside, Jet, Pair, Part, Slice, Spot
+from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.regions.points import Points, PointSet
+from pibls.problem.regions.protocol import Place
 from pibls.space import Space
 
 _PROBES = 64
@@ -46,7 +49,7 @@ def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
     for axis in axes:
         orders = orders_in(lowered, axis)
         for start, stop in (box[axis], box[axis][::-1]):
-            found = [_kind(r, domain, axis, float(start), float(stop)) for r in lowered.residuals]
+            found = [_kind(r.region, domain, axis, float(start)) for r in lowered.residuals]
             beginning = tuple(i for i, kind in enumerate(found) if kind == "start")
             if None not in found and beginning and len(beginning) == sum(orders):
                 return Evolution(axis, float(start), float(stop), orders, beginning)
@@ -57,48 +60,78 @@ def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
     """The highest derivative of each unknown along an axis in the equations."""
     out = [0] * lowered.unknowns
     for r in lowered.residuals:
-        if isinstance(r.region, Inside):
+        if r.region.is_inside:
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)
 
 
-def _kind(residual: Residual, domain: Domain, axis: int, start: float, stop: float) -> str | None:
-    """Whether a residual holds at the start, or at all times; None where it is neither."""
-    region = residual.region
-    if isinstance(region, Inside):
+def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:
+    """Whether a region is the start, or alike at all times; None where it is neither."""
+    if region.is_inside:
         return "always"
-    if isinstance(region, Slice):
-        if region.axis != axis:
+    plane = region.plane()
+    if plane is not None:
+        if plane[0] != axis:
             return "always"
-        return "start" if region.level == start and region.relation is None else None
-    if isinstance(region, Pair):
-        return "always" if region.axis != axis else None
-    if isinstance(region, Spot):
-        place = region.point[axis]
-        if place is None:
-            return "always"
-        return "start" if place == start and len(region.point) == 1 else None
+        return "start" if plane[1] == start and region.is_whole_slice else None
+    if region.period is not None:
+        return "always" if region.period != axis else None
+    spots = region.spots(domain)
+    if len(spots):
+        if spots.shape[1] == 1:
+            return "start" if spots[0, 0] == start else None
+        return "always" if region.follows(domain) else None
     return _of_part(region, domain, axis, start)
 
 
-def _of_part(part: Part, domain: Domain, axis: int, start: float) -> str | None:
+def _of_part(part: Region, domain: Domain, axis: int, start: float) -> str | None:
     rng = np.random.default_rng(0)
     seen = set()
     for face in faces_of(domain):
-        flat = face.face if isinstance(face, Extruded) else face
         U = 0.01 + 0.98 * rng.random((_PROBES, face.dimension))
         held = part.mask(face.at(U, rng))
         if not held.any():
             continue
-        across = isinstance(flat, FlatFace) and flat.axis == axis and not isinstance(face, Extruded)
-        if not across:
+        plane = face.plane()
+        if plane is None or plane[0] != axis:
             seen.add("always")
         else:
-            assert isinstance(flat, FlatFace)
-            level = flat.bounds[axis][flat.side]
-            seen.add("start" if level == start and held.all() else "neither")
+            seen.add("start" if plane[1] == start and held.all() else "neither")
     return seen.pop() if len(seen) == 1 and "neither" not in seen else None
+
+
+@dataclass(frozen=True)
+class Handed(Place):
+    """The start of a window, at one of its two ends."""
+
+    axis: int
+    level: float
+
+    def place(
+        self,
+        domain: Domain,
+        points: Points,
+        rng: np.random.Generator,
+        box: Array | None = None,
+        *,
+        name: str = "",
+    ) -> PointSet:
+        assert box is not None  # a window is always a box
+        d = len(box)
+        free = [i for i in range(d) if i != self.axis]
+        if not free:
+            return PointSet.inside(np.array([[self.level]]))
+        U = CLOSED_RULES[points.boundary_rule or points.rule](points.initial, d - 1, rng)
+        X = np.full((len(U), d), self.level)
+        X[:, free] = box[free, 0] * (1.0 - U) + box[free, 1] * U
+        return PointSet.inside(X[np.asarray(domain.contains(X), dtype=bool)])
+
+    def follows(self, domain: Domain) -> bool:
+        return True
+
+    def words(self, coordinates: tuple[Any, ...], pen: Any) -> str:
+        return f"at the start of the window, {coordinates[self.axis]} = {self.level:g}"
 
 
 def handed_over(
@@ -106,7 +139,7 @@ def handed_over(
 ) -> tuple[Residual, ...]:
     """∂_t^j u(x, t) = ∂_t^j ũ(x, t) for all j below the order: a window begins where the last one ended."""
     out = []
-    region = Slice(evolution.axis, t)
+    region = Handed(evolution.axis, t)
     for k, order in enumerate(evolution.orders):
         for j in range(order):
             alpha = tuple(j if i == evolution.axis else 0 for i in range(dimension))

@@ -16,7 +16,6 @@ from pibls.basis.growth import Growth
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.linalg.rows import is_finite
-from pibls.problem import Inside
 from pibls.search.bench import Bench
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Space, Whole
@@ -36,7 +35,7 @@ def lift(system: System, bench: Bench) -> Array | None:
     A, b = [], []
     interior = None
     for block in system.blocks:
-        if isinstance(block.residual.region, Inside):
+        if block.residual.region.is_inside:
             interior = block.points.sites[0]
         elif not block.jets:
             rows = system.linear[block.rows]

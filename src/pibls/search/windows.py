@@ -384,7 +384,7 @@ class Follower:
             box = here.boxes[0]
             space = self.reference.on(box, lowered.unknowns)
             points = {
-                r.region: place_in(r.region, bench.domain, box, space.nodes, True) for r in lowered.residuals
+                r.region: place_in(r.region, bench.domain, box, space.nodes) for r in lowered.residuals
             }
             found = {region: p for region, p in points.items() if len(p)}
             kept = tuple(r for r in lowered.residuals if r.region in found)

@@ -45,6 +45,10 @@ class Pair(Place):
         opposite[:, self.axis] = self.high
         return PointSet((found.points, opposite), found.normals)
 
+    @property
+    def period(self) -> int:  # type: ignore[override]
+        return self.axis
+
     def mask(self, boundary: Boundary) -> Mask:
         # By the normal, not the position: the corners belong to the neighbouring faces too.
         return np.asarray(np.abs(boundary.normals[:, self.axis]) > 0.5, dtype=np.bool_)

@@ -71,6 +71,14 @@ class Region(Protocol):
     def plane(self) -> tuple[int, float] | None:
         """(axis, level) of a slice of the domain, else None."""
 
+    @property
+    def is_whole_slice(self) -> bool:
+        """Whether it is all of the domain in its plane."""
+
+    @property
+    def period(self) -> int | None:
+        """The axis along which the solution repeats, of a pair of faces."""
+
     def spots(self, domain: Domain) -> Array:
         """The single points it is made of, (n, d); none of a continuum."""
 
@@ -89,6 +97,8 @@ class Place:
 
     sites = 1
     is_inside = False
+    is_whole_slice = False
+    period: int | None = None
     is_boundary = False
 
     @property

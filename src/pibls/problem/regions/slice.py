@@ -99,6 +99,10 @@ class Slice(Place):
             wanted = 2 * wanted
         return np.asarray(X[keep])
 
+    @property
+    def is_whole_slice(self) -> bool:  # type: ignore[override]
+        return self.relation is None
+
     def holds(self, X: Array) -> Mask:
         return np.ones(len(X), dtype=np.bool_) if self.relation is None else self.relation(X)
 
