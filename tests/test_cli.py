@@ -81,7 +81,8 @@ def test_check_says_what_it_understood(poisson: Path, tmp_path: Path) -> None:
     assert code == 0
     assert found["linear"]
     assert found["orders"] == {"u": 2}
-    assert found["equations"] == ["u_xx + u_yy = -5*sin(pi*x)*cos(y)"]
+    assert found["equations"] == ["u_xx + u_yy = -strength*sin(pi*x)*cos(y)"]
+    assert found["parameters"] == {"strength": 5.0}
     assert [(c["equation"], c["where"]) for c in found["conditions"]] == [
         ("u = 0", "on the boundary where x = 0 or x = 1"),
         ("dn(u) = 0", "on the boundary where y = 0"),

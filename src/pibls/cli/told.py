@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import sympy as sp
 from rich.table import Table
 from rich.text import Text
 
@@ -34,20 +33,16 @@ def understood(problem: Problem) -> dict[str, Any]:
     """A problem for `pibls check --json`."""
     pen = PlainPen()
     orders = {}
-    for unknown in problem.unknowns:
-        found = [
-            len(derivative.variables)
-            for equation in problem.equations
-            for derivative in sp.sympify(equation).atoms(sp.Derivative)
-            if derivative.expr == unknown
-        ]
-        orders[str(unknown.func)] = max(found, default=0)
+    jets = [jet for s in problem.statements[: len(problem.equations)] for jet in s.form.jets]
+    for i, unknown in enumerate(problem.unknowns):
+        orders[str(unknown.func)] = max((sum(j.alpha) for j in jets if j.unknown == i), default=0)
     return {
         "unknowns": [str(u) for u in problem.unknowns],
         "coordinates": [str(c) for c in problem.coordinates],
         "domain": str(problem.domain),
         "linear": problem.is_linear,
         "orders": orders,
+        "parameters": {str(k): value for k, value in problem.parameters.items()},
         "equations": [pen.equation(e) for e in problem.equations],
         "conditions": [
             {"name": c.label, "equation": what, "where": where}
@@ -68,6 +63,7 @@ def check_table(facts: dict[str, Any], title: str) -> Table:
         ("kind", "linear" if facts["linear"] else "nonlinear"),
         ("order", ", ".join(f"{u}: {n}" for u, n in facts["orders"].items())),
         *_under("equations", facts["equations"]),
+        *_under("parameters", [f"{k} = {value:g}" for k, value in facts["parameters"].items()]),
         *_under("conditions", [f"{i}. {c['equation']}, {c['where']}" for i, c in conditions]),
     ]
     if facts["without_condition"]:

@@ -128,7 +128,7 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
             highest = [
                 (jet, a)
                 for jet, a in part.slopes
-                if any(jet.alpha[i] == order[jet.unknown, i] > 0 for i in axes)
+                if any(jet.alpha[i] == order.get((jet.unknown, i)) != 0 for i in axes)
             ]
             sides = _sides(switch, place) if highest else None
             for jet, a in highest:

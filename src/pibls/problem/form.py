@@ -170,7 +170,7 @@ class Language:
             dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
         )
         self._check_symbols(expression, jets, data, variables, name)
-        smooth, points = point_sources(expression, variables.coordinates, name)
+        smooth, points = point_sources(expression, variables.coordinates, self.coordinates, name)
         switches = switches_in(expression, variables.coordinates, jets)
         deltas = tuple(
             Delta(planes, _form("strength", variables, s, jets, data)) for planes, s in points.items()
@@ -331,7 +331,7 @@ def _form(
 
 def _is_highest(jet: Jet, among: tuple[Jet, ...]) -> bool:
     """Whether some coordinate is differentiated by as often as anywhere for this unknown."""
-    mine = [j.alpha for j in among if j.unknown == jet.unknown]
+    mine = [j.alpha for j in (jet, *among) if j.unknown == jet.unknown]
     return any(n > 0 and n == max(alpha[i] for alpha in mine) for i, n in enumerate(jet.alpha))
 
 

@@ -69,13 +69,19 @@ def _factors(switch: Switch) -> list[Switch]:
 Planes = tuple[tuple[int, Any], ...]
 
 
-def point_sources(expression: Any, coordinates: tuple[Any, ...], name: str) -> tuple[Any, dict[Planes, Any]]:
+def point_sources(
+    expression: Any, coordinates: tuple[Any, ...], called: tuple[Any, ...], name: str
+) -> tuple[Any, dict[Planes, Any]]:
     """r without its deltas, and the strength of each by the planes it lies on.
 
-    δ(c (x - a)) = δ(x - a) / |c|.
+    δ(c (x - a)) = δ(x - a) / |c|. In messages the coordinates are as they are ``called``.
     """
     if not expression.has(sp.DiracDelta):
         return expression, {}
+
+    def spoken(e: Any) -> Any:
+        return e.xreplace(dict(zip(coordinates, called, strict=True)))
+
     smooth: list[Any] = []
     found: dict[Planes, Any] = {}
     for term in sp.Add.make_args(sp.expand_mul(expression)):
@@ -85,7 +91,7 @@ def point_sources(expression: Any, coordinates: tuple[Any, ...], name: str) -> t
             raise ProblemError(
                 name,
                 expected="DiracDelta as a factor of a term",
-                got=sorted(strength.atoms(sp.DiracDelta), key=str)[0],
+                got=spoken(sorted(strength.atoms(sp.DiracDelta), key=str)[0]),
                 remedy="Write the source as strength*DiracDelta(x - a), plus the rest.",
             )
         if not deltas:
@@ -100,7 +106,7 @@ def point_sources(expression: Any, coordinates: tuple[Any, ...], name: str) -> t
             raise ProblemError(
                 name,
                 expected="at most one DiracDelta of each coordinate in a product",
-                got=sp.Mul(*deltas),
+                got=spoken(sp.Mul(*deltas)),
                 remedy="A product of two of them has no meaning.",
             )
         key = tuple(sorted(planes, key=lambda p: p[0]))
