@@ -96,7 +96,7 @@ def thresholds(file: str, source: str) -> Iterator[Mutant]:
 
 def _changed(value: object, factor: float) -> float:
     if isinstance(value, int):  # stays a whole number, and does not become zero: it may be a count
-        return max(1, round(value * factor**0.5))
+        return max(1, round(value * float(factor**0.5)))
     assert isinstance(value, float)
     return float(f"{value * factor:.6g}")
 

@@ -27,7 +27,7 @@ def _derivative(builder: Builder, f: Any, variables: Sequence[Any]) -> Any:
     if isinstance(f, AppliedUndef):
         return builder.checked(sp.diff(f, *variables))
     for variable in variables:  # one by one, so that each result is measured before the next
-        f = builder.checked(sp.diff(f, variable))
+        f = builder.differentiate(f, variable)
     return f
 
 
