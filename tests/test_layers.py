@@ -24,7 +24,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity",),
+    ("sensitivity", "sweep"),
     ("cases",),
     ("io",),
     ("cli",),

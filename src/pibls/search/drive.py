@@ -79,13 +79,13 @@ def _as_given(bench: Bench, request: Request) -> Answer:
         status = Status.UNRESOLVED
 
     def error() -> ErrorEstimate:
-        second = attempt(bench, _rescaled(spec), request.points, method, key=1)
+        second = attempt(bench, rescaled(spec), request.points, method, key=1)
         return compare(found.values, second.values)
 
     return _answer(found, status, error, ())
 
 
-def _rescaled(spec: Any) -> BasisSpec:
+def rescaled(spec: Any) -> BasisSpec:
     """The same basis at another scale, where it has one."""
     scale = getattr(spec, "scale", None)
     if isinstance(scale, tuple):
