@@ -2,9 +2,9 @@
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
-from pibls.space.protocol import Space
-from pibls.space.tree import CellTree, Joint
+from pibls.space.protocol import Choice, Space, SpaceSpec
+from pibls.space.tree import Branch, CellTree, Joint
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
 
-__all__ = ["CellTree", "Cells", "Decomposed", "Joint", "Space", "Whole", "Windows"]
+__all__ = ["Branch", "CellTree", "Cells", "Choice", "Decomposed", "Joint", "Space", "SpaceSpec", "Whole", "Windows"]
