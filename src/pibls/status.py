@@ -23,8 +23,8 @@ class Status(Enum):
         "for as good as its estimated error says."
     )
     STOPPED = (
-        "The solution could be followed from its start, but not to the end of its time: it may blow up, or the "
-        "equation may be singular there. What was found holds until then."
+        "The solution could be followed from its start, but not to the end of its time: it may blow up, or "
+        "the equation may be singular there. What was found holds until then."
     )
     INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (

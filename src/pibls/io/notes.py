@@ -20,7 +20,7 @@ def write_note(value: Any, writer: Writer, depth: int = 0) -> Any:
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else {"number": plain(value)}
+        return float(value) if math.isfinite(value) else {"number": plain(float(value))}
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
         return {"array": writer.array(value.astype(np.float64, copy=False))}
     if isinstance(value, (tuple, list)) and depth < _MAX_DEPTH:

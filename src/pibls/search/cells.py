@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.quasi import halton
 from pibls.linalg.threads import sensible_threads
-from pibls.problem import Inside
+from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge
 from pibls.search.divided import Reference, cell_system
@@ -82,7 +82,7 @@ class CellPlan(Plan):
         if self.tree is None:
             self.tree = self._first_tree()
         self._rounds += 1
-        found, scaled = self._solve(1.0)
+        found, _ = self._solve(1.0)
         indicator, axes = self._indicators(found)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
@@ -140,7 +140,7 @@ class CellPlan(Plan):
         return Attempt(space, kept, residuals, values, seconds, settings), seconds
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
-        """For each cell how far it is from being resolved, relative to max|u|; and the tails along each axis."""
+        """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
         unknowns = self.bench.lowered.unknowns
@@ -165,7 +165,7 @@ class CellPlan(Plan):
         boxes = space.tree.boxes
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
-        where = {Inside(): PointSet((X,), np.zeros_like(X))}
+        where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         out = np.zeros(len(boxes))
@@ -214,8 +214,7 @@ class CellPlan(Plan):
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             return [(i, float(box[i].mean())) for i in axes]
 
-        finer = self.tree.refine(planes)
-        return finer
+        return self.tree.refine(planes)
 
 
 def _strength(

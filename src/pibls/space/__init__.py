@@ -7,4 +7,15 @@ from pibls.space.tree import Branch, CellTree, Joint
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
 
-__all__ = ["Branch", "CellTree", "Cells", "Choice", "Decomposed", "Joint", "Space", "SpaceSpec", "Whole", "Windows"]
+__all__ = [
+    "Branch",
+    "CellTree",
+    "Cells",
+    "Choice",
+    "Decomposed",
+    "Joint",
+    "Space",
+    "SpaceSpec",
+    "Whole",
+    "Windows",
+]

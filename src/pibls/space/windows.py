@@ -38,8 +38,8 @@ class Windows:
         out = np.empty((len(jets), len(sites[0])))
         inner = np.asarray(self.edges[1:-1])
         for site, X in enumerate(sites):
-            here = [i for i, j in enumerate(jets) if j.site == site]
-            if not here or not len(X):
+            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
+            if not len(here) or not len(X):
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
             t = X[:, self.axis]

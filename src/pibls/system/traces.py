@@ -16,6 +16,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.quasi import lobatto, sobol
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.space import Joint, Whole
 
@@ -42,7 +43,7 @@ class Tied:
 
     @property
     def columns(self) -> int:
-        return len(self.traces) * self.polynomials.shape[1]
+        return len(self.traces) * int(self.polynomials.shape[1])
 
     def rows(self, low: Whole, high: Whole) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """T (n, columns of the cell) and -P (n, columns of the joint) of the lower and of the upper side."""
@@ -72,7 +73,7 @@ class Tied:
         return T
 
 
-def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[object], bool]) -> tuple[int, ...]:
+def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region], bool]) -> tuple[int, ...]:
     """The highest derivative of each unknown across an axis in the equations."""
     out = [0] * lowered.unknowns
     for r in lowered.residuals:
