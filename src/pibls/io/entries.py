@@ -160,16 +160,16 @@ class Real:
 
 @dataclass(frozen=True)
 class Floats:
-    """A tuple of numbers, or of tuples of them: an array in the file."""
+    """A tuple of numbers, or of tuples of them: an array in the file, or null for none."""
 
     axes: str
 
-    def write(self, value: Any, writer: Writer) -> int:
-        shape = (0, *(2 for _ in self.axes.split()[1:])) if not len(value) else None
-        made = np.array(value, dtype=np.float64)
-        return writer.array(made if shape is None else made.reshape(shape))
+    def write(self, value: Any, writer: Writer) -> int | None:
+        return writer.array(np.array(value, dtype=np.float64)) if len(value) else None
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+        if key in record.values and record.values[key] is None:
+            return ()
         found = Numbers(self.axes).read(record, key, reader, axes).tolist()
         return tuple(tuple(v) if isinstance(v, list) else v for v in found)
 

@@ -66,6 +66,8 @@ class Divisions:
 
 def is_tree(tree: CellTree, d: int) -> str | None:
     """What is wrong with a tree that was read."""
+    if len(tree.box) != d:
+        return f"a box with {len(tree.box)} sides"
     boxes = tree.boxes
     if not (np.isfinite(boxes).all() and np.all(boxes[:, :, 0] < boxes[:, :, 1])):
         return "cells without an inside"

@@ -145,24 +145,23 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
 
 
 def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any]) -> None:
-    """Raise a ProblemError for what can be stated and is not solved yet: jumps of a flux, point sources."""
-    jumps = [f"{coordinates[p.axis]} = {p.level:g}" for p in breaks.planes if p.flux]
-    jumps += [f"{s.expression} = 0" for s in breaks.slanted if s.flux]
+    """Raise a ProblemError for what can be stated and is not solved yet."""
+    jumps = [f"{s.expression} = 0" for s in breaks.slanted if s.flux]
     if jumps:
         raise ProblemError(
             "problem",
-            expected="fluxes whose coefficients do not jump",
+            expected="fluxes whose coefficients jump on coordinate planes, such as x = 1/2",
             got=f"a jump at {', '.join(jumps[:3])}",
-            remedy="This is not solved yet: solve each side by itself, or smooth the jump, for example "
-            "with tanh((x - a)/width).",
+            remedy="This is not solved yet: smooth the jump, for example with tanh((x - a)/width).",
         )
-    if breaks.sources:
-        planes = ", ".join(f"{coordinates[axis]} = {level:g}" for axis, level in breaks.sources[0].planes)
+    points = [s for s in breaks.sources if len(s.planes) > 1 or s.strength.nonlinear or s.strength.linear]
+    if points:
+        planes = ", ".join(f"{coordinates[axis]} = {level:g}" for axis, level in points[0].planes)
         raise ProblemError(
             "problem",
-            expected="sources without DiracDelta",
+            expected="a DiracDelta of one coordinate, with a given strength",
             got=f"one at {planes}",
-            remedy="This is not solved yet: solve each side by itself, or use a narrow exp(-((x - a)/w)**2).",
+            remedy="This is not solved yet: use a narrow exp(-((x - a)/w)**2).",
         )
 
 

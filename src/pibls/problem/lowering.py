@@ -76,12 +76,27 @@ _NO_JETS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
+class Interfaces:
+    """The planes where coefficients or sources jump or bend, and what is continuous across them."""
+
+    planes: tuple[tuple[int, float], ...] = ()
+    """(axis, level) of all of them."""
+    jumping: frozenset[tuple[int, float]] = frozenset()
+    """Those where a flux, and not the derivative, is continuous."""
+    fluxes: tuple[tuple[int, int, Residual], ...] = ()
+    """(equation, axis, F): F of an equation ∂F/∂x_axis + … = 0."""
+    sources: tuple[tuple[int, tuple[int, float], Residual], ...] = ()
+    """(equation, plane, strength) of the sources that live on a plane."""
+
+
+@dataclass(frozen=True)
 class LoweredProblem:
     """All residuals of a problem, compiled."""
 
     residuals: tuple[Residual, ...]
     unknowns: int
     dimension: int
+    interfaces: Interfaces = Interfaces()
 
     @property
     def is_linear(self) -> bool:
@@ -98,9 +113,35 @@ def lower(problem: Problem) -> LoweredProblem:
             tuple(r.at(values) for r in problem.structure["compiled"]),
             len(problem.unknowns),
             len(problem.coordinates),
+            _interfaces(problem, values),
         )
     found: LoweredProblem = problem.derived["lowered"]
     return found
+
+
+def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
+    """Where the problem is not smooth, with the fluxes compiled."""
+    breaks = problem.breaks
+    if not breaks:
+        return Interfaces()
+    inside = [s for s in problem.statements if s.region.is_inside]
+    fluxes = tuple(
+        (i, flux.axis, lower_form(flux.form, s.region).at(values))
+        for i, s in enumerate(inside)
+        for flux in s.form.fluxes
+    )
+    sources = tuple(
+        (i, (plane[0], level), lower_form(delta.strength, s.region).at(values))
+        for i, s in enumerate(inside)
+        for delta in s.form.deltas
+        for plane, level in [(delta.planes[0], problem.level_of(delta))]
+    )
+    return Interfaces(
+        tuple((p.axis, p.level) for p in breaks.planes),
+        frozenset((p.axis, p.level) for p in breaks.planes if p.flux),
+        fluxes,
+        sources,
+    )
 
 
 def lower_form(form: Form, region: Region) -> Residual:

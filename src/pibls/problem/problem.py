@@ -24,7 +24,7 @@ from pibls.problem.conditions import (
     residual_of,
 )
 from pibls.problem.flux import Divergence, grad, written_out
-from pibls.problem.form import Form, Jet, Language
+from pibls.problem.form import Delta, Form, Jet, Language
 from pibls.problem.known import is_known
 from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.region import Inside, Region, probe, region_of
@@ -156,6 +156,10 @@ class Problem(ProblemDoors):
             self.derived["breaks"] = found
         out: Breaks = self.derived["breaks"]
         return out
+
+    def level_of(self, delta: Delta) -> float:
+        """Where a source on a plane is, at the values of the parameters."""
+        return float(self._place().fixed(delta.planes[0][1]))
 
     def _place(self) -> Place:
         return Place(self.language(), tuple(v for _, v in self.values), box_of(self.domain))

@@ -19,7 +19,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge
-from pibls.search.divided import Reference, cell_system
+from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.solver import GaussNewton, Outcome
@@ -114,8 +114,7 @@ class CellPlan(Plan):
         self.tree = self._refined(np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
 
     def _first_tree(self) -> CellTree:
-        d = self.bench.lowered.dimension
-        return CellTree.grid(self.bench.box, (_FIRST[d],) * d)
+        return first_tree(self.bench, _FIRST[self.bench.lowered.dimension])
 
     def _solve(self, shrink: float, near: Attempt | None = None) -> tuple[Attempt, float]:
         bench = self.bench

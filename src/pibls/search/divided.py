@@ -2,7 +2,7 @@ r"""A problem on a tree of cells: spaces that share one draw, points in each cel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from pibls.space import Cells, CellTree, Whole
 from pibls.system.cells import CellSystem
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import Tied, orders_across, tie
+from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,17 @@ class Reference:
     def over(self, tree: CellTree, unknowns: int) -> Cells:
         """The same waves in every cell of a tree."""
         return Cells(tree, tuple(self.on(box, unknowns) for box in tree.boxes))
+
+
+def first_tree(bench: Bench, count: int = 1, spare: int | None = None) -> CellTree:
+    """``count`` cells along each axis but ``spare``, with faces where coefficients or sources jump."""
+    box = bench.box
+    tree = CellTree.over(box).refine(
+        lambda _, b: [p for p in bench.lowered.interfaces.planes if p[0] != spare]
+    )
+    if count > 1 and len(tree) == 1:
+        return CellTree.grid(box, tuple(1 if i == spare else count for i in range(len(box))))
+    return tree
 
 
 def cell_system(lowered: LoweredProblem, domain: Domain, space: Cells, seed: int = 0) -> CellSystem:
@@ -84,10 +95,41 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
             counts = repeated.setdefault(r.region.period, [0] * lowered.unknowns)
             counts[r.linear[0].unknown] += 1
     out = []
+    faces = lowered.interfaces
     for joint in space.tree.joints(tuple(repeated)):
         nodes = min(space.parts[joint.low].nodes, space.parts[joint.high].nodes)
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
-        tied = tie(joint, across, nodes, domain.contains)
+        plane = (joint.axis, float(joint.box[joint.axis, 0]))
+        fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
+        traces = traces_of(across, joint.axis, fluxes)
+        jump = _jump(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
+        tied = tie(joint, traces, nodes, domain.contains, jump)
         if tied is not None:
             out.append(tied)
     return out
+
+
+def _jump(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
+    """∂F + s δ = 0: F is smaller by s on the upper side of a plane with a source of the strength s."""
+    faces, axis = lowered.interfaces, plane[0]
+    equations = [r for r in lowered.residuals if r.region.is_inside]
+
+    def jump(trace: Trace, X: Array) -> Array:
+        out = np.zeros(len(X))
+        for i, where, strength in faces.sources:
+            if where != plane:
+                continue
+            normals = np.zeros_like(X)
+            s = strength.rest(X, normals, strength.known_data(X), np.empty((0, len(X))))
+            if trace.flux is not None:
+                if any(f is trace.flux and e == i for e, _, f in faces.fluxes):
+                    out -= s
+                continue
+            equation = equations[i]
+            a = equation.coefficients(X, normals, equation.known_data(X))
+            for jet, c in zip(equation.linear, a, strict=True):
+                if jet.unknown == trace.unknown and jet.alpha[axis] == trace.order + 1 == sum(jet.alpha):
+                    out -= s / c
+        return out
+
+    return jump

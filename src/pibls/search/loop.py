@@ -41,7 +41,10 @@ class Search:
         waves = WavePlan(self.bench, self.budget, points=self.points, method=self.method, guess=self.guess)
         self.plans = [waves]
         if self.points is None and self.method is None:
-            self.plans += [WindowPlan(self.bench, self.budget), CellPlan(self.bench, self.budget)]
+            divided: list[Plan] = [WindowPlan(self.bench, self.budget), CellPlan(self.bench, self.budget)]
+            able = [plan for plan in divided if plan.offer() is not None]
+            # Across a jump no wave is smooth: there, only what has faces there will do.
+            self.plans = able if self.bench.lowered.interfaces.planes and able else [waves, *able]
 
     def run(self) -> None:
         """Search; an interruption ends it with the best so far, if there is one."""

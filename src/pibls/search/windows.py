@@ -11,7 +11,7 @@ estimate of its accumulated error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,7 @@ from pibls.linalg.rows import is_finite
 from pibls.problem import Inside, Jet
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
-from pibls.search.divided import Reference, cell_system, without_pairs
+from pibls.search.divided import Reference, cell_system, first_tree, without_pairs
 from pibls.search.evolution import Evolution, continued, handed_over
 from pibls.search.scales import natural_sizes
 from pibls.solver import GaussNewton, Outcome
@@ -150,6 +150,8 @@ class Follower:
     steps: int = 0
     tries: int = 0
     _sizes: Array = field(default_factory=lambda: np.empty(0))
+    _end: float = 0.0
+    """Where the next window ends at the latest: at the end, or where something switches."""
     _done: list[Window] = field(default_factory=list)
 
     @property
@@ -165,16 +167,20 @@ class Follower:
         sign = 1.0 if e.forward else -1.0
         self._sizes = np.zeros(bench.lowered.unknowns)
         done = self._done = []
-        tree = CellTree.over(bench.box)
+        tree = first_tree(bench, spare=e.axis)
+        breaks = sorted(level for axis, level in bench.lowered.interfaces.planes if axis == e.axis)
         t, dt, stopped = e.start, total, None
         first = True
         while sign * (e.stop - t) > 1e-14 * total:
-            left = sign * (e.stop - t)
+            ahead = [b for b in breaks if sign * (b - t) > 1e-13 * total]
+            end = e.stop if not ahead else (min(ahead) if e.forward else max(ahead))
+            left = sign * (end - t)
             if first:
                 dt, tree = self._first_length(tree, total)
             dt = min(dt, left)
             if dt < left < 1.4 * dt:
                 dt = 0.5 * left
+            self._end = end
             found = self._window(done[-1] if done else None, tree, t, dt, sign, total)
             if isinstance(found, str):
                 stopped = found
@@ -194,13 +200,9 @@ class Follower:
     def replay(self, followed: Followed) -> Followed:
         """The same evolution in windows that reach from the middle of one to the middle of the next."""
         e = self._evolution
-        edges = [e.start, *(0.5 * (x.start + x.stop) for x in followed.windows), followed.until]
-        if len(followed.windows) == 1:
-            edges[1] = 0.55 * e.start + 0.45 * followed.until
-        trees = [_tree_of(x.space, self.bench.box) for x in followed.windows]
-        pairs = zip([trees[0], *trees], [*trees, trees[-1]], strict=True)
+        switched = {level for axis, level in self.bench.lowered.interfaces.planes if axis == e.axis}
         done: list[Window] = []
-        for t, stop, tree in zip(edges[:-1], edges[1:], (max(p, key=len) for p in pairs), strict=True):
+        for t, stop, tree in _between(followed, switched, self.bench.box):
             lowered = self.bench.lowered
             last = done[-1] if done else None
             if last is not None:
@@ -266,8 +268,8 @@ class Follower:
             if dt < max(_SHORTEST * total, 4e-16 * abs(t)):
                 return "no window is short enough"
             stop = t + sign * dt
-            if sign * (e.stop - stop) < 1e-12 * total:
-                stop = e.stop
+            if sign * (self._end - stop) < 1e-12 * total:
+                stop = self._end
             try:
                 space, w, _ = self._solve(lowered, last, tree, t, stop)
             except _NoSolutionError:
@@ -337,7 +339,8 @@ class Follower:
     def _merged(self, tree: CellTree, relative: Array, power: float) -> CellTree:
         small = self.demand.tail * 0.1 * 2.0**-power
         spatial = np.delete(relative, self._evolution.axis, axis=1).max(axis=1, initial=0.0)
-        return tree.merge(lambda i, j: bool(max(spatial[i], spatial[j]) < small))
+        kept = set(self.bench.lowered.interfaces.planes)
+        return tree.merge(lambda i, j, plane: plane not in kept and bool(max(spatial[i], spatial[j]) < small))
 
     def _tails(self, space: Whole | Cells, w: Array, tree: CellTree) -> tuple[Array, Array]:
         """The tail of each cell and axis relative to the size of its unknown (cells, d), and those sizes."""
@@ -420,6 +423,22 @@ class Follower:
             if _usable(system, v):
                 return method.descend(system, v)
         raise _NoSolutionError
+
+
+def _between(followed: Followed, switched: set[float], box: Array) -> Iterator[tuple[float, float, CellTree]]:
+    """(start, stop, cells) of windows between the middles of others and the times where something switches."""
+    group: list[Window] = []
+    for window in followed.windows:
+        group.append(window)
+        if window.stop not in switched and window is not followed.windows[-1]:
+            continue
+        trees = [_tree_of(x.space, box) for x in group]
+        edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]
+        if len(group) == 1:
+            edges[1] = 0.55 * window.start + 0.45 * window.stop
+        pairs = zip([trees[0], *trees], [*trees, trees[-1]], strict=True)
+        yield from zip(edges[:-1], edges[1:], (max(p, key=len) for p in pairs), strict=True)
+        group = []
 
 
 def _tree_of(space: Whole | Cells, box: Array) -> CellTree:

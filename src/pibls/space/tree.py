@@ -118,15 +118,15 @@ class CellTree:
 
         return CellTree(self.box, visit(self.root, self.box))
 
-    def merge(self, joined: Callable[[int, int], bool]) -> CellTree:
-        """Two cells of one branch made one where ``joined(low, high)``."""
+    def merge(self, joined: Callable[[int, int, tuple[int, float]], bool]) -> CellTree:
+        """Two cells of one branch made one where ``joined(low, high, plane)``."""
         count = iter(range(len(self)))
 
         def visit(node: Node) -> tuple[Node, int | None]:
             if node is None:
                 return None, next(count)
             (low, i), (high, j) = visit(node.low), visit(node.high)
-            if i is not None and j is not None and joined(i, j):
+            if i is not None and j is not None and joined(i, j, (node.axis, node.level)):
                 return None, None
             return Branch(node.axis, node.level, low, high), None
 

@@ -79,13 +79,19 @@ class CellSystem:
         return [w[a:b] for a, b in pairwise(self.space.starts)]
 
     @cached_property
+    def _jumps(self) -> Array:
+        """How much each row of the strips is to be: nothing, but where a source lives on the face."""
+        parts = [side for t in self.ties for side in (np.zeros(t.jumps.size), t.jumps.ravel())]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @cached_property
     def _tied(self) -> Blocks:
         return Blocks(self.strips, self._columns)
 
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
         local = [s.residual(mine) for s, mine in zip(self.systems, self._parts(w), strict=True)]
-        return np.concatenate([*local, self._tied @ w])
+        return np.concatenate([*local, self._tied @ w - self._jumps])
 
     def jacobian(self, w: Array) -> Blocks:
         """J(w), (rows, columns)."""
@@ -112,6 +118,5 @@ class CellSystem:
             start = stop
             strips.append(Strip((cell,), (J,)))
             targets.append(b)
-        rest = np.zeros(sum(map(len, self.strips)))
         matrix = Blocks((*strips, *self.strips), self._columns, self.groups)
-        return matrix, np.concatenate([*targets, rest])
+        return matrix, np.concatenate([*targets, self._jumps])

@@ -7,7 +7,7 @@ to the other side: given λ, the cells know nothing of each other, and each can 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import comb
@@ -17,19 +17,29 @@ import numpy as np
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.quasi import lobatto, sobol
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole
 
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
+_BESIDE = 4e-15
 
 
 @dataclass(frozen=True)
 class Trace:
-    """∂ₙ^order of an unknown on a joint."""
+    """∂ₙ^order of an unknown on a joint, or the flux that stands in its place where a material changes."""
 
     unknown: int
     order: int
+    flux: Residual | None = None
+
+    def terms(self, axis: int, X: Array) -> list[tuple[int, MultiIndex, Array | float]]:
+        """(unknown, α, coefficient): what is summed, at points of one side."""
+        if self.flux is None:
+            return [(self.unknown, _along(axis, self.order, X.shape[1]), 1.0)]
+        normals = np.zeros_like(X)
+        a = self.flux.coefficients(X, normals, self.flux.known_data(X))
+        return [(j.unknown, j.alpha, c) for j, c in zip(self.flux.linear, a, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class Tied:
     traces: tuple[Trace, ...]
     points: Array = field(repr=False)
     polynomials: Array = field(repr=False)
+    jumps: Array = field(repr=False)
+    """How much larger each trace is on the upper side, one row for each."""
 
     @property
     def columns(self) -> int:
@@ -58,18 +70,21 @@ class Tied:
         return (below, P), (above, P)
 
     def _side(self, space: Whole, upper: bool) -> Array:
-        X = self.points
+        X, axis = self.points, self.joint.axis
         if upper and self.joint.shift:
             X = X.copy()
-            X[:, self.joint.axis] += self.joint.shift
-        d = X.shape[1]
-        alphas = [_along(self.joint.axis, trace.order, d) for trace in self.traces]
-        owners = [space.owners[trace.unknown] for trace in self.traces]
-        tables = space.tables(X, zip(owners, alphas, strict=True))
+            X[:, axis] += self.joint.shift
+        # What jumps at the face is taken just beside it.
+        beside = X.copy()
+        beside[:, axis] += (_BESIDE if upper else -_BESIDE) * max(1.0, float(np.abs(X[:, axis]).max()))
+        terms = [trace.terms(axis, beside) for trace in self.traces]
+        tables = space.tables(X, ((space.owners[k], alpha) for part in terms for k, alpha, _ in part))
         n = len(X)
         T = np.zeros((n * len(self.traces), space.columns), order="F")
-        for i, (trace, owner, alpha) in enumerate(zip(self.traces, owners, alphas, strict=True)):
-            T[i * n : (i + 1) * n, space.slices[trace.unknown]] = tables[owner, alpha]
+        for i, part in enumerate(terms):
+            for k, alpha, c in part:
+                factor = c if isinstance(c, float) else c[:, None]
+                T[i * n : (i + 1) * n, space.slices[k]] += factor * tables[space.owners[k], alpha]
         return T
 
 
@@ -83,9 +98,24 @@ def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region],
     return tuple(out)
 
 
-def tie(joint: Joint, orders: tuple[int, ...], nodes: int, contains: Callable[[Array], Mask]) -> Tied | None:
+def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) -> tuple[Trace, ...]:
+    """All derivatives below the orders; a flux takes the place of the highest derivative that it holds."""
+    found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}
+    for flux in fluxes:
+        lead = max(flux.linear, key=lambda j: j.alpha[axis], default=None)
+        if lead is not None and (lead.unknown, lead.alpha[axis]) in found:
+            found[lead.unknown, lead.alpha[axis]] = Trace(lead.unknown, lead.alpha[axis], flux)
+    return tuple(found.values())
+
+
+def tie(
+    joint: Joint,
+    traces: tuple[Trace, ...],
+    nodes: int,
+    contains: Callable[[Array], Mask],
+    jump: Callable[[Trace, Array], Array] | None = None,
+) -> Tied | None:
     """Points and polynomials on a joint between cells of that many functions; None where it lies outside."""
-    traces = tuple(Trace(k, order) for k, most in enumerate(orders) for order in range(most))
     d = len(joint.box)
     free = [i for i in range(d) if i != joint.axis]
     degree = degree_of(nodes, d)
@@ -103,7 +133,8 @@ def tie(joint: Joint, orders: tuple[int, ...], nodes: int, contains: Callable[[A
     X, U = X[keep], U[keep]
     while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
         degree -= 1
-    return Tied(joint, traces, X, _legendre(2.0 * U - 1.0, degree))
+    jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
+    return Tied(joint, traces, X, _legendre(2.0 * U - 1.0, degree), jumps)
 
 
 def degree_of(nodes: int, d: int) -> int:
