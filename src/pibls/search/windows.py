@@ -426,7 +426,7 @@ class Follower:
 
 
 def _between(followed: Followed, switched: set[float], box: Array) -> Iterator[tuple[float, float, CellTree]]:
-    """(start, stop, cells) of windows between the middles of others and the times where something switches."""
+    """(start, stop, cells) of windows between the middles of others and the times where something jumps."""
     group: list[Window] = []
     for window in followed.windows:
         group.append(window)
