@@ -37,7 +37,7 @@ class Cells:
         out = np.empty((len(jets), len(sites[0])))
         for site, X in enumerate(sites):
             here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
-            if not len(here):
+            if not len(here) or not len(X):
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
             where = self.tree.locate(X)

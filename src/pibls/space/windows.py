@@ -49,6 +49,8 @@ class Windows:
             )
             where = np.searchsorted(inner, t, side="right")
             known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
+            if not len(known):
+                continue
             order = known[np.argsort(where[known], kind="stable")]
             windows, firsts = np.unique(where[order], return_index=True)
             for window, rows in zip(windows, np.split(order, firsts[1:]), strict=True):
