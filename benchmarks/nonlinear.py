@@ -18,8 +18,10 @@ from benchmarks.measure import errors, table, threads, timed
 from pibls.arrays import Array
 from pibls.cases.case import Case
 from pibls.domain import box_of
+from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.solver.protocol import linear_start
+from pibls.space import Whole
 from pibls.system.points import place
 from pibls.system.system import System, assemble
 
@@ -32,12 +34,13 @@ def published_system(case: Case, seed: int) -> System:
     basis, points, _, _ = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
     drawn = case.published.settings["basis"].draw(box_of(case.problem.domain), basis)
     where = place(lowered, case.problem.domain, case.published.settings["points"], points)
-    return assemble(lowered, where, drawn)
+    return assemble(lowered, where, Whole.shared(drawn, 1))
 
 
 def error_of(case: Case, system: System, w: Array) -> float:
     zero = (0,) * len(case.problem.coordinates)
-    return errors(case, lambda *c: system.basis.jets(np.column_stack(c), [zero])[0] @ w)[0]
+    jet = (Jet(0, zero),)
+    return errors(case, lambda *c: system.space.values((np.column_stack(c),), jet, w)[0])[0]
 
 
 def scipy_trf(system: System) -> Array:

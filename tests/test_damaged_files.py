@@ -22,7 +22,7 @@ import pytest
 import pibls
 from pibls.basis import FeatureBasis
 from pibls.io.container import MAX_FILE, MAX_HEADER, SIGNATURE, VERSION
-from pibls.space import Decomposed
+from pibls.space import Decomposed, Windows
 from tests.saved import START, check_same, quickly, small
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -104,12 +104,12 @@ def test_a_forgery_without_changes_loads(file: Path) -> None:
     check_same(pibls.load(forge(file, *parts_of(file))), small())
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 4, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, 2**32 - 1])
 def test_another_version_is_refused(file: Path, version: int) -> None:
     forge(file, *parts_of(file), version=version)
     with pytest.raises(
         pibls.ProblemError,
-        match=rf"expected version 3 .* got version {version}\. (Update|It is of an older) pibls",
+        match=rf"expected version 4 .* got version {version}\. (Update|It is of an older) pibls",
     ):
         pibls.load(file)
 
@@ -118,11 +118,49 @@ Change = Callable[[dict[str, Any]], Any]
 WRONG: dict[str, tuple[Change, str]] = {
     "no problem": (lambda h: h.pop("problem"), "problem: text, got nothing"),
     "other unknowns": (lambda h: h.update(unknowns="v"), "unknowns: u, as in the problem"),
-    "no basis": (lambda h: h.pop("basis"), "basis to be a table"),
+    "no space": (lambda h: h.pop("space"), "space to be a table"),
+    "a space of another kind": (lambda h: h["space"].update(kind="waves"), "one of whole, cells, windows"),
+    "no basis": (lambda h: h["space"].pop("bases"), "bases to be a table"),
+    "a basis for nobody": (lambda h: h["space"]["bases"].update(order=[]), "each of those that are kept"),
+    "a basis that is not there": (
+        lambda h: h["space"]["bases"].update(order=[1]),
+        "whole numbers from 0 to 0",
+    ),
+    "no bases": (lambda h: h.update(space=_space([])), "whole numbers from 0 to -1"),
+    "a basis for one more unknown": (
+        lambda h: h["space"]["bases"].update(order=[0, 0]),
+        r"a space for 1 unknown\(s\), as in the problem, got for 2",
+    ),
+    "windows of bases": (lambda h: h.update(space=_windows(_basis(h))), "one of whole, cells, windows"),
+    "a thousand windows inside each other": (
+        lambda h: h.update(space=_inside_each_other(h["space"], 17)),
+        "at most 16 objects",
+    ),
+    "cells of cells": (
+        lambda h: h.update(space=_cells(_cells(h["space"]))),
+        "parts of another kind",
+    ),
+    "a tree with nothing below a division": (
+        lambda h: h.update(space=_cells(h["space"], [1, 0])),
+        "two halves",
+    ),
+    "a tree with a leaf too many": (lambda h: h.update(space=_cells(h["space"], [1, 0, 0, 0])), "one tree"),
+    "no tree": (lambda h: h.update(space=_cells(h["space"], [])), "1 divisions, one for each level"),
+    "a tree across another coordinate": (
+        lambda h: h.update(space=_cells(h["space"], [2, 0, 0])),
+        "whole numbers from 0 to 1",
+    ),
+    "an estimate that may be one": (lambda h: h["error"].update(checked=1), "checked: true or false"),
+    "an estimate without numbers": (lambda h: h["error"].pop("max"), "max: a number"),
+    "estimates inside each other": (lambda h: h.update(error=_estimates(17)), "at most 16 objects"),
+    "a history of words": (lambda h: h.update(history=["a"]), r"history\[1\] to be a table"),
+    "no notes": (lambda h: h.pop("notes"), "notes to be a table"),
+    "a note of another kind": (lambda h: h["notes"].update(a={"eval": "1"}), "number: a number"),
+    "notes inside each other": (lambda h: h["notes"].update(_nested("parts", 30)), "at most 8 levels"),
     "no arrays": (lambda h: h.pop("arrays"), "arrays: a list, got nothing"),
-    "a basis of another kind": (lambda h: h["basis"].update(kind="os.system"), "waves, features, broad"),
+    "a basis of another kind": (lambda h: _basis(h).update(kind="os.system"), "waves, features, broad"),
     "an activation of another kind": (lambda h: _as_features(h, "eval"), "activation: one of tanh"),
-    "an array used twice": (lambda h: h["basis"].update(half=1), "a use for every array, got 1 without"),
+    "an array used twice": (lambda h: _basis(h).update(half=1), "a use for every array, got 1 without"),
     "an array unused": (
         lambda h: h["arrays"].append([0]),
         "a use for every array, got 1 without",
@@ -173,8 +211,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         lambda h: h["settings"].update(basis=_nested("parts", 100)),
         "settings with at most",
     ),
-    "bases inside each other": (lambda h: h.update(basis=_deep(17)), "at most 16 objects"),
-    "nothing joined": (lambda h: h.update(basis={"kind": "joined", "parts": []}), "parts: at least one"),
+    "bases inside each other": (lambda h: h.update(space=_space([_deep(17)])), "at most 16 objects"),
+    "nothing joined": (
+        lambda h: h.update(space=_space([{"kind": "joined", "parts": []}])),
+        "parts: at least one",
+    ),
     "another problem": (lambda h: h.update(problem="rm -rf /"), "a TOML file"),
     "code for a problem": (
         lambda h: h.update(problem=h["problem"].replace("u_x", "__import__('os').system('ls')")),
@@ -183,11 +224,49 @@ WRONG: dict[str, tuple[Change, str]] = {
 }
 
 
+def _basis(header: dict[str, Any]) -> Any:
+    return header["space"]["bases"]["once"][0]
+
+
+def _space(bases: list[Any]) -> dict[str, Any]:
+    return {"kind": "whole", "bases": {"order": [0], "once": bases}}
+
+
+def _windows(part: Any) -> dict[str, Any]:
+    return {"kind": "windows", "axis": 0, "edges": 3, "parts": [part]}
+
+
+def _inside_each_other(part: Any, depth: int) -> Any:
+    for _ in range(depth):
+        part = _windows(part)
+    return part
+
+
+def _cells(part: Any, axes: list[int] | None = None) -> dict[str, Any]:
+    """Two cells; the frequencies are the ends of the box, and its middle the level between them."""
+    tree = {"kind": "tree", "box": 0, "root": {"axes": [1, 0, 0] if axes is None else axes, "levels": 1}}
+    return {"kind": "cells", "tree": tree, "parts": [part, part]}
+
+
+def _estimates(depth: int) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "kind": "estimate",
+        "max": 1.0,
+        "l2": 1.0,
+        "checked": True,
+        "each": [],
+        "history": None,
+    }
+    for _ in range(depth):
+        out = {**out, "each": [out]}
+    return out
+
+
 def _as_features(header: dict[str, Any], activation: str) -> None:
     """The same eight numbers as another basis, of two features."""
     layer = {"kind": "layer", "weights": 0, "biases": 1, "centre": 2, "half": 3, "activation": activation}
     arrays = [[1, 2], [2], [1], [1], [2]]
-    header.update(basis={"kind": "features", "layer": layer}, weights=4, arrays=arrays)
+    header.update(space=_space([{"kind": "features", "layer": layer}]), weights=4, arrays=arrays)
 
 
 def _nested(key: str, depth: int) -> Any:
@@ -217,18 +296,31 @@ def test_a_header_that_makes_no_sense_is_refused(file: Path, change: Change, mes
 def test_the_same_numbers_as_another_basis(file: Path) -> None:
     header, arrays = parts_of(file)
     _as_features(header, "tanh")
-    assert isinstance(pibls.load(forge(file, header, arrays)).basis, FeatureBasis)
+    space: Any = pibls.load(forge(file, header, arrays)).space
+    assert isinstance(space.bases[0], FeatureBasis)
 
 
 CELLS: dict[str, tuple[Change, str]] = {
     "nothing changed": (lambda h: None, ""),
-    "a cell too few": (lambda h: h["basis"]["parts"].pop(), "one for each cell of a grid in 1"),
-    "no edges": (lambda h: h["basis"].update(edges=[]), "edges: at least one"),
-    "edges that are words": (lambda h: h["basis"].update(edges=["a"]), r"edges\[1\]: a whole number"),
-    "interfaces": (lambda h: h["basis"].update(on_interface=0.5), "on_interface: a whole number"),
-    "edges for one point": (
-        lambda h: (h["arrays"].__setitem__(0, [1]), h["arrays"].__setitem__(-1, [10])),
-        "one for each cell",
+    "a cell too few": (lambda h: h["space"]["parts"].pop(), "1 parts for 2 cells"),
+    "no cells": (lambda h: h["space"].update(parts=[]), "parts: at least one"),
+    "no tree": (lambda h: h["space"].pop("tree"), "tree to be a table"),
+    "no division": (lambda h: h["space"]["tree"]["root"].update(axes=[0]), "1 divisions, one for each level"),
+    "a division more": (
+        lambda h: h["space"]["tree"]["root"].update(axes=[1, 1, 0, 0, 0]),
+        "1 divisions, one for each level",
+    ),
+    "divisions that are words": (
+        lambda h: h["space"]["tree"]["root"].update(axes=["a"]),
+        "axes: whole numbers from 0 to 1",
+    ),
+    "a box of another dimension": (
+        lambda h: h["arrays"].__setitem__(h["space"]["tree"]["box"], [2, 1]),
+        r"box: an array \(1, 2\), got \(2, 1\)",
+    ),
+    "parts for different unknowns": (
+        lambda h: h["space"]["parts"][0]["bases"].update(order=[0, 0]),
+        "parts for different unknowns",
     ),
 }
 
@@ -247,15 +339,51 @@ def test_cells_that_make_no_sense_are_refused(tmp_path: Path, change: Change, me
         pibls.load(path)
 
 
-def test_edges_must_ascend(tmp_path: Path) -> None:
+def test_cells_must_have_an_inside(tmp_path: Path) -> None:
     solution = quickly(small().problem, Decomposed((2,), pibls.Waves(4, scale=1.0)))
     path = solution.save(tmp_path / "cells.pibls")
     header, arrays = parts_of(path)
-    assert header["basis"]["edges"] == [0]
-    for first in (0.5, 2.0, float("nan")):
-        forge(path, header, struct.pack("<d", first) + arrays[8:])
-        with pytest.raises(pibls.ProblemError, match="edges that do not ascend"):
+    tree = header["space"]["tree"]
+    assert (tree["box"], tree["root"]["levels"]) == (0, 1)
+    for level in (0.0, 1.0, 2.0, float("nan"), float("inf")):
+        forge(path, header, arrays[:16] + struct.pack("<d", level) + arrays[24:])
+        with pytest.raises(pibls.ProblemError, match="cells without an inside"):
             pibls.load(path)
+
+
+def test_a_tree_is_not_deeper_than_halving_can_give(file: Path) -> None:
+    """Ten thousand divisions inside each other: refused, not a stack that overflows."""
+    header, arrays = parts_of(file)
+    levels = 0.5 ** np.arange(1, 10_001)
+    header["space"] = _cells(header["space"], [1] * 10_000 + [0] * 10_001)
+    header["space"]["tree"].update(box=4)
+    header["space"]["tree"]["root"].update(levels=5)
+    header["arrays"] += [[1, 2], [10_000]]
+    forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0) + levels.tobytes())
+    with pytest.raises(pibls.ProblemError, match="cells divided at most 256 times"):
+        pibls.load(file)
+
+
+def test_windows_must_ascend(file: Path) -> None:
+    header, arrays = parts_of(file)
+    header["space"] = _windows(header["space"])
+    header["space"].update(edges=4)
+    header["arrays"].append([2])
+    space = pibls.load(forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))).space
+    assert isinstance(space, Windows)
+    header["space"] = {**header["space"], "parts": [header["space"]]}
+    forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))
+    with pytest.raises(pibls.ProblemError, match="parts of another kind"):
+        pibls.load(file)
+    header["space"] = header["space"]["parts"][0]
+    for edges in ((0.0, 0.0), (1.0, 0.0), (0.0, float("nan")), (0.0, float("inf"))):
+        forge(file, header, arrays + struct.pack("<2d", *edges))
+        with pytest.raises(pibls.ProblemError, match="edges that do not ascend"):
+            pibls.load(file)
+    header["space"].update(axis=1)
+    forge(file, header, arrays + struct.pack("<2d", 0.0, 1.0))
+    with pytest.raises(pibls.ProblemError, match=r"1 parts and 2 edges along coordinate 2 of 1"):
+        pibls.load(file)
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,11 @@ def test_parts_with_few_neighbours_go_first() -> None:
         return Strip(parts, tuple(np.ones((1, 1)) for _ in parts))
 
     star = tuple(strip(0, p) for p in range(1, 5))
-    order = block_qr.order_of(star, 5)
+    columns = tuple(np.array([p]) for p in range(5))
+    order = [plan.own[0] for plan in block_qr.planned(Blocks(star, columns))]
     assert order.index(0) >= 3  # the hub, once at most one ray is left
+    given = block_qr.planned(Blocks(star, columns, ((0, 3), (1,), (4, 2))))
+    assert [plan.own for plan in given] == [(0, 3), (1,), (4, 2)]
 
 
 def test_a_chain_is_cheap() -> None:

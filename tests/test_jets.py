@@ -18,6 +18,7 @@ from pibls.basis.broad import BroadBasis, orthonormal
 from pibls.basis.layer import Layer
 from pibls.basis.sparse import lasso, refine
 from pibls.problem.lowering import lower
+from pibls.space import Whole
 from pibls.system.points import place
 from pibls.system.system import assemble
 from tests.taylor import Series, add, affine, compose, derivative, indices, mp
@@ -187,7 +188,8 @@ def test_a_system_computes_each_derivative_once_per_point() -> None:
     lowered = lower(problem)
     where = place(lowered, problem.domain, pibls.Points(300, 40), np.random.default_rng(0))
     basis = Broad(10, 10, 5, 5, scale=1.0, activation=phi, enhancement_activation="sin")
-    assemble(lowered, where, basis.draw(np.array([[0.0, 1.0], [0.0, 1.0]]), np.random.default_rng(0)))
+    drawn = basis.draw(np.array([[0.0, 1.0], [0.0, 1.0]]), np.random.default_rng(0))
+    assemble(lowered, where, Whole.shared(drawn, 2))
     seen = {k: sum(n for order, n in phi.calls if order == k) for k in range(3)}
     # The orders 1 and 2 stand in the equations only; order 0 in the conditions too.
     assert len(where) == 2

@@ -73,7 +73,8 @@ def test_doors_open_only_when_they_are_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["plot", "plot_error", "plot_residual", "animate", "to_xarray", "to_vtk", "to_csv", "save"]
+    "name",
+    ["plot", "plot_cells", "plot_error", "plot_residual", "animate", "to_xarray", "to_vtk", "to_csv", "save"],
 )
 def test_a_door_and_its_room_have_one_signature(name: str) -> None:
     room = {"p": "plot", "a": "plot", "t": "exchange", "s": "io"}[name[0]]

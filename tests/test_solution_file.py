@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis import FeatureBasis, WaveBasis
 from pibls.basis.activation import ACTIVATIONS, Sine, Tanh
 from pibls.basis.layer import Layer
-from pibls.space import Decomposed
+from pibls.search.estimate import ErrorEstimate
+from pibls.space import Cells, CellTree, Decomposed, Whole, Windows
 from tests import solved
 from tests.saved import back, check_same, equal, quickly, small, u, v
 from tests.solved import t, x, y
@@ -44,9 +46,16 @@ BASES = {
         )
     ),
     "decomposed": Decomposed((3, 2), pibls.Features(20, scale=2.0, activation="tanh")),
-    "decomposed waves": Decomposed((1, 2), pibls.Joined((pibls.Waves(10, scale=2.0),)), interface=5),
+    "decomposed waves": Decomposed((1, 2), pibls.Joined((pibls.Waves(10, scale=2.0),))),
     **{f"features of {name}": pibls.Features(30, scale=2.0, activation=name) for name in ACTIVATIONS},
 }
+
+
+def first_basis(solution: pibls.Solution) -> Any:
+    space: Any = solution.space
+    while hasattr(space, "parts"):
+        space = space.parts[0]
+    return space.bases[0]
 
 
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
@@ -62,7 +71,8 @@ def test_every_basis(basis: Any, tmp_path: Path) -> None:
     loaded = back(solution, tmp_path)
     check_same(loaded, solution)
     assert loaded.settings == solution.settings
-    assert type(loaded.basis) is type(solution.basis)
+    assert type(loaded.space) is type(solution.space)
+    assert type(first_basis(loaded)) is type(first_basis(solution))
 
 
 def heat() -> pibls.Problem:
@@ -180,24 +190,26 @@ def test_the_same_in_another_process(tmp_path: Path) -> None:
 
 def test_the_order_in_memory_is_kept(tmp_path: Path) -> None:
     solution = quickly(robin(), pibls.Waves(40, scale=2.0))
-    basis = solution.basis
-    assert isinstance(basis, WaveBasis)
+    basis = first_basis(solution)
     turned = WaveBasis(np.asfortranarray(basis.frequencies), basis.centre, basis.half)
-    loaded = back(_with(solution, basis=turned), tmp_path)
-    assert isinstance(loaded.basis, WaveBasis)
-    assert loaded.basis.frequencies.flags.f_contiguous
-    check_same(loaded, _with(solution, basis=turned))
+    changed = _with(solution, space=Whole((turned,)))
+    loaded = back(changed, tmp_path)
+    assert first_basis(loaded).frequencies.flags.f_contiguous
+    check_same(loaded, changed)
 
 
 def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
-    from pibls.search.estimate import ErrorEstimate, Norms
+    from pibls.search.estimate import Norms
 
     odd = _with(
         small(),
         residuals={"equation": Norms(np.inf, np.nan, -np.inf)},
         estimator=lambda: ErrorEstimate(np.inf, 1e-320),
         status=pibls.Status.INTERRUPTED,
-        history=(pibls.Progress(2, np.inf, None, 0.1), pibls.Progress(4, 5e-324, np.nan, 0.2)),
+        history=(
+            pibls.Progress(2, np.inf, None, 0.1),
+            pibls.Progress(4, 5e-324, np.nan, 0.2, t=-np.inf, windows=3, cells=7, expected=0.3),
+        ),
         weights=np.array([np.nan, np.inf, -0.0, 5e-324]),
     )
     loaded = back(odd, tmp_path)
@@ -206,6 +218,133 @@ def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
     assert repr((loaded.residuals, loaded.history, loaded.error)) == repr(
         (odd.residuals, odd.history, odd.error)
     )
+
+
+# --- cells, windows, notes ------------------------------------------------------------------------
+
+
+def cells() -> pibls.Solution:
+    """Functions of two unknowns in cells of different sizes, with one array of frequencies."""
+    a, b = sp.symbols("x y")
+    p, q = u(a, b), v(a, b)
+    problem = pibls.Problem(
+        pibls.Box({a: (0, 2), b: (0, 1)}),
+        [p.diff(a, 2) + p.diff(b, 2) - q, q.diff(a) - p],
+        [pibls.Dirichlet(p, 0), pibls.Dirichlet(q, a, on=sp.Eq(a, 0))],
+    )
+    tree = CellTree.grid(np.array([[0.0, 2.0], [0.0, 1.0]]), (3, 2))
+    tree = tree.refine(
+        lambda i, box: [(i % 2, float(box[i % 2].mean())), (0, float(box[0, 0] + 0.1))][: i % 3]
+    )
+    rng = np.random.default_rng(4)
+    frequencies = rng.standard_normal((2, 8))
+    other = WaveBasis(rng.standard_normal((2, 3)), np.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    parts = tuple(
+        Whole((WaveBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)), other))
+        for box in tree.boxes
+    )
+    space = Cells(tree, parts)
+    return _with(
+        quickly(problem, pibls.Waves(4, scale=1.0)), space=space, weights=rng.standard_normal(space.columns)
+    )
+
+
+def test_a_solution_in_cells(tmp_path: Path) -> None:
+    solution = cells()
+    loaded = back(solution, tmp_path)
+    check_same(loaded, solution)
+    assert isinstance(loaded.space, Cells)
+    assert isinstance(solution.space, Cells)
+    assert loaded.space.tree == solution.space.tree
+    first, second = (loaded.space.parts[i].bases[0] for i in (0, -1))
+    assert isinstance(first, WaveBasis)
+    assert isinstance(second, WaveBasis)
+    assert first.frequencies is second.frequencies
+
+
+def test_unknowns_that_share_a_basis_share_it_again(tmp_path: Path) -> None:
+    solution = quickly(system(), pibls.Waves(10, scale=2.0))
+    loaded = back(solution, tmp_path)
+    assert isinstance(loaded.space, Whole)
+    assert loaded.space.bases[0] is loaded.space.bases[1]
+
+
+def in_windows(count: int, cells: int = 1) -> pibls.Solution:
+    """A pendulum in many windows, with one array of frequencies; the weights are any."""
+    rng = np.random.default_rng(5)
+    frequencies = rng.standard_normal((1, 16))
+    edges = np.cumsum([0.0, *(0.5 + rng.random(count))])
+    edges /= edges[-1]
+
+    def part(low: float, high: float) -> Whole | Cells:
+        box = np.array([[low, high]])
+        tree = CellTree.grid(box, (cells,))
+        made = tuple(
+            Whole.shared(WaveBasis(frequencies, b.mean(axis=1), 0.5 * np.ptp(b, axis=1)), 2)
+            for b in tree.boxes
+        )
+        return made[0] if cells == 1 else Cells(tree, made)
+
+    space = Windows(0, tuple(edges.tolist()), tuple(map(part, edges[:-1], edges[1:])))
+    each = (ErrorEstimate(1e-9, 1e-10), ErrorEstimate(2e-9, 1e-10))
+    history = tuple((float(s), float(e)) for s, e in zip(edges[1:], rng.random(count), strict=True))
+    return _with(
+        quickly(system(), pibls.Waves(4, scale=1.0)),
+        space=space,
+        weights=rng.standard_normal(space.columns),
+        history=tuple(
+            pibls.Progress(64, 0.0, None, 0.1, float(s), i, cells) for i, s in enumerate(edges[1:])
+        ),
+        estimator=lambda: ErrorEstimate(2e-9, 1e-10, each=each, history=history),
+        notes={"stopped": (0.7, "no window is short enough"), "lost": None},
+    )
+
+
+@pytest.mark.parametrize("cells", [1, 20])
+def test_a_thousand_windows(cells: int, tmp_path: Path) -> None:
+    """All cells have the same frequencies, which are kept once; both ways take less than a second."""
+    solution = in_windows(1000, cells)
+    began = time.process_time()
+    path = solution.save(tmp_path / "windows.pibls")
+    between = time.process_time()
+    loaded = pibls.load(path)
+    ended = time.process_time()
+    check_same(loaded, solution)
+    assert loaded.windows == solution.windows
+    assert path.stat().st_size < 8 * solution.weights.size + 1000 * (400 + 150 * cells)
+    assert between - began < 1.0 + 0.1 * cells
+    assert ended - between < 1.0 + 0.1 * cells
+
+
+def test_an_estimate_is_kept_with_all_it_knows(tmp_path: Path) -> None:
+    solution = in_windows(5)
+    loaded = back(solution, tmp_path)
+    assert loaded.error.each == solution.error.each
+    assert loaded.error.history == solution.error.history
+    for one, other in zip(loaded.error.over_time(), solution.error.over_time(), strict=True):
+        assert equal(one, other)
+    assert loaded[v].error == solution[v].error
+    unchecked = back(_with(small(), estimator=lambda: ErrorEstimate(np.inf, np.inf, checked=False)), tmp_path)
+    assert not unchecked.error.checked
+    assert "not estimated" in unchecked.summary()
+
+
+def test_notes_are_kept(tmp_path: Path) -> None:
+    notes = {
+        "stopped": (0.5, "it was interrupted there"),
+        "lost": None,
+        "cell_errors": np.array([1e-3, 2e-4]),
+        "counts": np.arange(3),
+        "far": np.inf,
+        "other": {"a": 1},
+        "flags": (True, 3, ("deep", (1.5,))),
+    }
+    loaded = back(_with(small(), notes=notes), tmp_path)
+    assert equal(loaded.notes.pop("cell_errors"), notes.pop("cell_errors"))
+    assert equal(loaded.notes.pop("counts"), np.arange(3.0))
+    assert notes.pop("counts") is not None
+    assert loaded.notes == {**notes, "other": "{'a': 1}"}
+    assert "It ends at 0.5: it was interrupted there." in loaded.explanation
 
 
 def test_saving_again_gives_the_same_bytes(file: Path, tmp_path: Path) -> None:
@@ -307,11 +446,10 @@ def test_a_class_of_ones_own_is_refused(basis: Any, message: str, tmp_path: Path
 
 
 def test_a_subclass_is_refused(tmp_path: Path) -> None:
-    basis = small().basis
-    assert isinstance(basis, WaveBasis)
+    basis = first_basis(small())
     own = OwnWaves(basis.frequencies, basis.centre, basis.half)
     with pytest.raises(pibls.ProblemError, match="one of the class OwnWaves"):
-        _with(small(), basis=own).save(tmp_path / "own.pibls")
+        _with(small(), space=Whole((own,))).save(tmp_path / "own.pibls")
 
 
 def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
@@ -346,8 +484,8 @@ def test_an_activation_object_of_ours_is_known(tmp_path: Path) -> None:
     solution = quickly(small().problem, pibls.Features(8, 1.0, Tanh()))
     loaded = back(solution, tmp_path)
     check_same(loaded, solution)
-    assert isinstance(loaded.basis, FeatureBasis)
-    assert isinstance(loaded.basis.layer, Layer)
+    assert isinstance(first_basis(loaded), FeatureBasis)
+    assert isinstance(first_basis(loaded).layer, Layer)
     assert loaded.settings["basis"].activation == "tanh"
 
 

@@ -22,9 +22,10 @@ from pibls.problem.lowering import lower
 from pibls.solver import Method
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.trust_region import Triangle
+from pibls.space import Whole
 from pibls.system import streaming
 from pibls.system.points import place
-from pibls.system.streaming import StreamedSystem, system_of
+from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System, assemble
 
 SOLVERS: list[LinearSolver] = [
@@ -66,8 +67,9 @@ def both(problem: pibls.Problem, nodes: int = 40) -> tuple[System, StreamedSyste
     rng = np.random.default_rng(3)
     lowered, domain = lower(problem), problem.domain
     basis = pibls.Waves(nodes, 2.0).draw(box_of(domain), rng)
+    space = Whole.shared(basis, lowered.unknowns)
     points = place(lowered, domain, pibls.Points(700, 150, 60), rng)
-    return assemble(lowered, points, basis), StreamedSystem.of(lowered, points, basis)
+    return assemble(lowered, points, space), StreamedSystem.of(lowered, points, space)
 
 
 @pytest.mark.parametrize("sizes", [(300,), (7, 93, 200), (120, 120, 60)])
@@ -122,7 +124,8 @@ def test_a_streamed_system_has_the_rows_of_the_held_one(name: str, stream: None)
     alike(streamed.residual(w), held.residual(w))
     alike(streamed.values(w), held.values(w))
     alike(streamed.level(2.0), held.level(2.0))
-    alike(held.values_of(held.basis, w), held.values(w))
+    alike(held.values_of(held.space, w), held.values(w))
+    alike(streamed.values_of(held.space, w), held.values(w))
     v, v_held = streamed.values(w), held.values(w)
     (J, b), (J_held, b_held) = streamed.linearise(v), held.linearise(v_held)
     alike(b, b_held)
@@ -216,9 +219,9 @@ def test_memory_is_that_of_a_few_blocks(name: str, monkeypatch: pytest.MonkeyPat
 def test_small_systems_are_held() -> None:
     problem = pibls.cases["TC-5"].problem
     lowered, rng = lower(problem), np.random.default_rng(0)
-    basis = pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng)
+    space = Whole.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
     points = place(lowered, problem.domain, pibls.Points(100, 40), rng)
-    assert isinstance(system_of(lowered, points, basis), System)
+    assert isinstance(held_or_streamed(lowered, points, space), System)
 
 
 def test_bad_data_are_named_as_ever(stream: None) -> None:

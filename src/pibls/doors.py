@@ -152,6 +152,37 @@ class SolutionDoors:
 
         return plot_residual(self._solution, log=log, kind=kind, ax=ax, **options)
 
+    def plot_cells(
+        self,
+        *,
+        at: Mapping[Any, Any] | None = None,
+        ax: Any = None,
+        units: Mapping[Any, str] | None = None,
+        cmap: str | None = None,
+        colorbar: bool = True,
+    ) -> Any:
+        """Draw the cells and windows into which the domain was divided.
+
+        Cells are coloured by the estimated error in each where that is known. A solution in one piece is
+        one cell.
+
+        Parameters
+        ----------
+        at
+            {coordinate: value}: where to cut, with more than two coordinates; through the middle by default.
+        ax
+            Axes to draw on; new ones by default.
+        units
+            {coordinate: text}, for the labels.
+        cmap
+            Another colour map.
+
+        Returns the Axes.
+        """
+        from pibls.plot import plot_cells
+
+        return plot_cells(self._solution, at=at, ax=ax, units=units, cmap=cmap, colorbar=colorbar)
+
     def animate(
         self,
         path: str | Path,

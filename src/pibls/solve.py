@@ -11,11 +11,11 @@ from pibls.errors import ConvergenceWarning, ProblemError
 
 if TYPE_CHECKING:
     # Only at the first solve: `import pibls` need not wait for what it does not use.
-    from pibls.basis import BasisSpec
     from pibls.problem import Problem
     from pibls.search.budget import Progress
     from pibls.solution import Solution
     from pibls.solver import Method
+    from pibls.space import Choice
     from pibls.system.points import Points
 
 
@@ -23,7 +23,7 @@ def solve(
     problem: Problem,
     *,
     tol: float = 1e-10,
-    basis: BasisSpec | None = None,
+    basis: Choice | None = None,
     points: Points | None = None,
     method: Method | None = None,
     seed: int = 0,
@@ -101,7 +101,9 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
         )
     refuse_unsolved(problem.breaks, problem.coordinates)
     if basis is not None and (
-        isinstance(basis, type) or not (hasattr(basis, "draw") and hasattr(basis, "size"))
+        isinstance(basis, type)
+        or not hasattr(basis, "size")
+        or not (hasattr(basis, "draw") or hasattr(basis, "space"))
     ):
         raise ProblemError(
             "basis",

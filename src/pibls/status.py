@@ -27,8 +27,8 @@ class Status(Enum):
         "there and falls with time. error.over_time() says how far to trust it when."
     )
     STOPPED = (
-        "The solution could be followed from its start, but not to the end of its time: it may blow up, or the "
-        "equation may be singular there. What was found holds until then."
+        "The solution could be followed from its start, but not to the end of its time: it may blow up, or "
+        "the equation may be singular there. What was found holds until then."
     )
     INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (

@@ -14,6 +14,7 @@ def about(solution: Solution) -> dict[str, str | float | int]:
     """Plain names and values, such as any file format can hold."""
     problem = solution.problem
     names = ", ".join(map(str, problem.unknowns))
+    stopped = solution.notes.get("stopped")
     return {
         "title": f"{names} on {problem.domain!r}",
         "equations": "; ".join(equation_text(e) for e in problem.equations),
@@ -21,6 +22,7 @@ def about(solution: Solution) -> dict[str, str | float | int]:
         "domain": repr(problem.domain),
         "status": solution.status.name,
         "status_message": solution.status.value,
+        **({} if stopped is None else {"ends_at": float(stopped[0]), "ends_because": str(stopped[1])}),
         "converged": int(solution.converged),
         "estimated_max_error": float(solution.error.max),
         "estimated_l2_error": float(solution.error.l2),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.sample import fields_of, grid_of
+from pibls.sample import fields_of, grid_of, reach_of
 from pibls.solution import Solution
 
 
@@ -18,7 +18,7 @@ def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> 
     """
     path = Path(path)
     fields = fields_of(solution, what)
-    mesh = grid_of(solution.problem.domain, grid)
+    mesh = grid_of(reach_of(solution), grid)
     X = mesh.points()[mesh.inside().ravel()]
     columns = np.column_stack([X, *(field(X) for field in fields)])
     names = [*mesh.names, *(f.name for f in fields)]

@@ -14,7 +14,7 @@ from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError
 from pibls.exchange.about import about
 from pibls.exchange.vtkxml import Image, Mesh, write_series
-from pibls.sample import Field, Grid, Section, fields_of, fixed_values, grid_of, patch_of
+from pibls.sample import Field, Grid, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
 from pibls.solution import Solution
 
 _TIMES = 21
@@ -47,7 +47,7 @@ def to_vtk(
     `Solution.to_vtk` says more.
     """
     path = Path(path)
-    domain = solution.problem.domain
+    domain = reach_of(solution)
     fixed = fixed_values(domain, at)
     names = [str(c) for c in domain.coordinates]
     time = None if time_of(domain) is None else names.index(str(time_of(domain)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pibls.exchange.about import about
 from pibls.optional import need
-from pibls.sample import fields_of, grid_of, units_of
+from pibls.sample import fields_of, grid_of, reach_of, units_of
 from pibls.solution import Solution
 
 
@@ -18,14 +18,13 @@ def to_xarray(solution: Solution, /, *what: Any, units: Mapping[Any, str] | None
     """
     xarray = need("xarray", extra="exchange", purpose="to_xarray")
     fields = fields_of(solution, what)
-    mesh = grid_of(solution.problem.domain, grid)
+    mesh = grid_of(reach_of(solution), grid)
     unit = units_of(solution.problem, units)
-    error = float(solution.error.max)
     variables = {}
     for field in fields:
         notes: dict[str, Any] = {"long_name": field.name, "expression": str(field.expression)}
         if field.expression in solution.problem.unknowns:
-            notes["estimated_max_error"] = error
+            notes["estimated_max_error"] = float(solution[field.expression].error.max)
         variables[field.name] = (mesh.names, mesh.sample(field), notes | _unit(unit, field.name))
     coordinates = {
         name: ((name,), values, {"long_name": name} | _unit(unit, name))

@@ -38,8 +38,9 @@ from pibls.io.records import MAX_AXES
 from pibls.io.whole import write_whole
 
 SIGNATURE = b"\x89pibls\r\n"
-VERSION = 3
-"""2: weights of the named unknowns, in their order. 3: records (`records`), arrays that may be shared."""
+VERSION = 4
+"""2: weights of the named unknowns, in their order. 3: records (`records`), arrays that may be shared.
+4: spaces (a basis for each unknown, cells, windows), estimates with all that they know, notes."""
 MAX_FILE = 1 << 32
 """Bytes of a file."""
 MAX_HEADER = 1 << 25

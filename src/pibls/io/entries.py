@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from pibls.io.record import Record, damaged, plain
 
 if TYPE_CHECKING:
@@ -41,12 +43,12 @@ class Numbers:
         names = self.axes.split()
         lengths = dict(axes)
         if len(names) == found.ndim and all(
-            name == "*" or lengths.setdefault(name, n) == n
+            name == "*" or lengths.setdefault(name, int(name) if name.isdigit() else n) == n
             for name, n in zip(names, found.shape, strict=True)
         ):
             axes.update(lengths)
             return found
-        words = ", ".join(str(axes.get(name, "any")) for name in names)
+        words = ", ".join(name if name.isdigit() else str(axes.get(name, "any")) for name in names)
         raise damaged(record.file, f"{record.name}, {key}: an array ({words})", f"{found.shape}")
 
 
@@ -65,21 +67,43 @@ class Part:
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple of one kind of entry, with at least one."""
+    """A tuple of one kind of entry, with at least so many."""
 
     entry: Entry
+    least: int = 1
 
     def write(self, value: Any, writer: Writer) -> list[Any]:
         return [self.entry.write(v, writer) for v in value]
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
         values = record.entries(key)
-        if not values:
+        if len(values) < self.least:
             raise record.refusal(key, "at least one")
         named = ((f"{key}[{i + 1}]", v) for i, v in enumerate(values))
         return tuple(
             self.entry.read(Record(record.file, record.name, {n: v}), n, reader, axes) for n, v in named
         )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A tuple of objects, some of which may be one and the same: kept once, and one again when read."""
+
+    role: str
+
+    def write(self, value: Any, writer: Writer) -> dict[str, Any]:
+        numbers: dict[int, int] = {}
+        order = [numbers.setdefault(id(v), len(numbers)) for v in value]
+        once = [value[order.index(i)] for i in range(len(numbers))]
+        return {"order": order, "once": [writer.part(v, self.role) for v in once]}
+
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+        inner = record.record(key)
+        once = [reader.part(r, self.role) for r in inner.records("once")]
+        order = inner.wholes("order", most=len(once) - 1)
+        if sorted(set(order)) != list(range(len(once))) or not once:
+            raise inner.refusal("order", "each of those that are kept")
+        return tuple(once[i] for i in order)
 
 
 @dataclass(frozen=True)
@@ -132,6 +156,36 @@ class Real:
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> float:
         return record.number(key)
+
+
+@dataclass(frozen=True)
+class Floats:
+    """A tuple of numbers, or of tuples of them: an array in the file, or null for none."""
+
+    axes: str
+
+    def write(self, value: Any, writer: Writer) -> int | None:
+        return writer.array(np.array(value, dtype=np.float64)) if len(value) else None
+
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> tuple[Any, ...]:
+        if key in record.values and record.values[key] is None:
+            return ()
+        found = Numbers(self.axes).read(record, key, reader, axes).tolist()
+        return tuple(tuple(v) if isinstance(v, list) else v for v in found)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no."""
+
+    def write(self, value: Any, writer: Writer) -> bool:
+        return bool(value)
+
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> bool:
+        value = record.values.get(key)
+        if not isinstance(value, bool):
+            raise record.refusal(key, "true or false")
+        return value
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from math import prod
+from typing import Any
 
 import numpy as np
 
 from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, WaveBasis
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
-from pibls.io.entries import Entry, Numbers, Part, Several, Whole, Word
+from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
+from pibls.io.entries import Whole as Count
 from pibls.io.records import Kind, Table
-from pibls.space import DecomposedBasis
+from pibls.io.trees import Divisions, is_tree
+from pibls.search.budget import Progress
+from pibls.search.estimate import ErrorEstimate
+from pibls.space import Cells, CellTree, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -21,11 +25,32 @@ def _fits(basis: BroadBasis, d: int) -> str | None:
     return None if given == basis.features.size else f"{given} rows for {basis.features.size} features"
 
 
-def _is_grid(basis: DecomposedBasis, d: int) -> str | None:
-    counts = [len(e) - 1 for e in basis.edges]
-    if len(counts) != d or min(counts) < 1 or prod(counts) != len(basis.parts):
-        return f"{len(basis.parts)} parts, not one for each cell of a grid in {d} dimension(s)"
-    return None if all(np.all(np.diff(e) > 0) for e in basis.edges) else "edges that do not ascend"
+def unknowns_of(space: Any) -> int:
+    """For how many unknowns a space is."""
+    while not isinstance(space, Whole):
+        space = space.parts[0]
+    return len(space.bases)
+
+
+def _are_cells(space: Cells, d: int) -> str | None:
+    if len(space.tree) != len(space.parts):
+        return f"{len(space.parts)} parts for {len(space.tree)} cells"
+    return _alike(space.parts, (Whole,))
+
+
+def _are_windows(space: Windows, d: int) -> str | None:
+    edges = np.array(space.edges)
+    if len(edges) != len(space.parts) + 1 or space.axis >= d:
+        return f"{len(space.parts)} parts and {len(edges)} edges along coordinate {space.axis + 1} of {d}"
+    if not (np.isfinite(edges).all() and np.all(np.diff(edges) > 0)):
+        return "edges that do not ascend"
+    return _alike(space.parts, (Whole, Cells))
+
+
+def _alike(parts: tuple[Any, ...], kinds: tuple[type, ...]) -> str | None:
+    if not all(isinstance(p, kinds) for p in parts):
+        return "parts of another kind"
+    return None if len({unknowns_of(p) for p in parts}) == 1 else "parts for different unknowns"
 
 
 _LAYER: dict[str, Entry] = {"weights": Numbers("d n"), "biases": Numbers("n"), "activation": ACTIVATION}
@@ -35,20 +60,38 @@ _BROAD: dict[str, Entry] = {
     "offsets": Numbers("m"),
     "outer": ACTIVATION,
 }
-_CELLS: dict[str, Entry] = {
-    "edges": Several(Numbers("*")),
-    "parts": Several(Part("basis")),
-    "on_interface": Whole(),
-}
 _BOX: dict[str, Entry] = {"centre": Numbers("d"), "half": Numbers("d")}
+_PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
+_ESTIMATE: dict[str, Entry] = {
+    "max": Real(),
+    "l2": Real(),
+    "checked": Flag(),
+    "each": Several(Part("estimate"), least=0),
+    "history": Floats("n 2"),
+}
+_PROGRESS: dict[str, Entry] = {
+    "nodes": Count(),
+    "residual": Real(),
+    "error": Maybe(Real()),
+    "seconds": Real(),
+    "t": Maybe(Real()),
+    "windows": Count(),
+    "cells": Count(),
+    "expected": Maybe(Real()),
+}
 
 KNOWN = Table(
     [
+        Kind("whole", Whole, "space", {"bases": Shared("basis")}),
+        Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
+        Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
-        Kind("decomposed", DecomposedBasis, "basis", _CELLS, _is_grid),
         Kind("layer", Layer, "layer", {**_LAYER, **_BOX}),
+        Kind("estimate", ErrorEstimate, "estimate", _ESTIMATE),
+        Kind("progress", Progress, "progress", _PROGRESS),
     ]
 )

@@ -1,6 +1,6 @@
 """solution.save("heat.pibls"), pibls.load("heat.pibls"): a solution on disk, read back bit for bit.
 
-The file (`container`) holds the text of the problem, the drawn basis, the weights and everything that is
+The file (`container`) holds the text of the problem, the drawn space, the weights and everything that is
 known about the outcome; no code, and nothing that is executed on reading.
 """
 
@@ -18,14 +18,14 @@ from pibls.errors import ProblemError
 from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
 from pibls.io.entries import Numbers
-from pibls.io.known import KNOWN
+from pibls.io.known import KNOWN, unknowns_of
+from pibls.io.notes import read_note, write_note
 from pibls.io.problem_file import parse_problem
 from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
-from pibls.search.estimate import ErrorEstimate, Norms
-from pibls.search.loop import Progress
+from pibls.search.estimate import Norms
 from pibls.solution import Solution
 from pibls.status import Status
 
@@ -41,35 +41,28 @@ def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
     file = _path(path, _SAVE)
     text = _text(solution.problem)
     writer = Writer(KNOWN, _SAVE)
-    basis = writer.part(solution.basis, "basis")
+    space = writer.part(solution.space, "space")
     weights = _WEIGHTS.write(solution.weights, writer)
     error = solution.error
     header = {
         "pibls": __version__,
         "problem": text,
         "unknowns": _names(solution.problem),
-        "basis": basis,
+        "space": space,
         "weights": weights,
         "status": solution.status.name,
         "residuals": [
             {"name": name, "max": plain(n.max), "rms": plain(n.rms), "relative": plain(n.relative)}
             for name, n in solution.residuals.items()
         ],
-        "error": {"max": plain(error.max), "l2": plain(error.l2)},
+        "error": writer.part(error, "estimate"),
         "seconds": plain(solution.seconds),
         "seed": int(solution.seed),
         "tol": plain(solution.tol),
         "steps": int(solution.steps),
         "settings": {str(key): describe_choice(value) for key, value in solution.settings.items()},
-        "history": [
-            {
-                "nodes": int(p.nodes),
-                "residual": plain(p.residual),
-                "error": None if p.error is None else plain(p.error),
-                "seconds": plain(p.seconds),
-            }
-            for p in solution.history
-        ],
+        "history": [writer.part(p, "progress") for p in solution.history],
+        "notes": {str(key): write_note(value, writer) for key, value in solution.notes.items()},
     }
     write_container(file, header, writer.arrays, _SAVE)
     return file
@@ -97,14 +90,19 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     if header.text("unknowns") != _names(problem):
         raise header.refusal("unknowns", f"{_names(problem)}, as in the problem")
     reader = Reader(KNOWN, container.arrays, len(problem.coordinates))
-    basis = reader.part(header.record("basis"), "basis")
-    weights = _WEIGHTS.read(header, "weights", reader, {"n": basis.size * len(problem.unknowns)})
+    space = reader.part(header.record("space"), "space")
+    if unknowns_of(space) != len(problem.unknowns):
+        got = f"for {unknowns_of(space)}"
+        raise damaged(name, f"a space for {len(problem.unknowns)} unknown(s), as in the problem", got)
+    weights = _WEIGHTS.read(header, "weights", reader, {"n": space.columns})
+    estimate = reader.part(header.record("error"), "estimate")
+    history = tuple(reader.part(r, "progress") for r in header.records("history"))
+    noted = header.record("notes")
+    notes = {key: read_note(noted, key, reader) for key in noted.values}
     reader.finish(name)
-    error = header.record("error")
-    estimate = ErrorEstimate(error.number("max"), error.number("l2"))
     solution = Solution(
         problem=problem,
-        basis=basis,
+        space=space,
         weights=weights,
         status=_status(header),
         residuals=_residuals(header),
@@ -113,8 +111,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
         tol=header.number("tol"),
         steps=header.whole("steps"),
         settings={k: rebuild_choice(v, name) for k, v in header.record("settings").values.items()},
-        history=tuple(_progress(r) for r in header.records("history")),
+        history=history,
         estimator=lambda: estimate,
+        notes=notes,
     )
     _ = solution.error  # known from the start, so that the message tells it
     return solution
@@ -169,8 +168,3 @@ def _residuals(header: Record) -> dict[str, Norms]:
     if not out or len(out) != len(found):
         raise damaged(header.file, "residuals, each once", f"{len(out)} of {len(found)}")
     return out
-
-
-def _progress(record: Record) -> Progress:
-    error = None if record.values.get("error") is None else record.number("error")
-    return Progress(record.whole("nodes"), record.number("residual"), error, record.number("seconds"))

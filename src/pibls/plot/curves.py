@@ -13,6 +13,7 @@ from pibls.plot.scene import Scene, unsuited
 from pibls.sample import Section
 
 _POINTS = 1001
+_MOST = 20_001
 _LISTED = 8  # more curves than these are told apart by a colour bar
 
 
@@ -104,7 +105,8 @@ def _bar(ax: Any, scene: Scene, sections: tuple[Section, ...]) -> None:
 
 
 def _abscissae(section: Section, scene: Scene) -> Any:
-    (x,) = section.axes((scene.resolution or _POINTS,))
+    usual = _POINTS if section.is_space and len(section.domain.coordinates) > 1 else max(_POINTS, scene.fine)
+    (x,) = section.axes((scene.resolution or min(usual, _MOST),))
     if not section.inside(x[:, None]).any():
         raise section.outside()
     return x

@@ -29,7 +29,7 @@ class Maps:
             raise unsuited("map", "at least two free coordinates", self.scene.view)
 
     def panels(self) -> Panels:
-        sides = _sides(self.scene.view.planes())
+        sides = sides_of(self.scene.view.planes())
         return Panels.of(len(self.scene.quantities), sides, bars=self.scene.colorbar)
 
     def draw(self, axes: list[Any]) -> None:
@@ -63,7 +63,7 @@ def _explain(
 ) -> None:
     """The colour bar of some maps: beside them, or below a wide one."""
     same = len({cut.free for cut in cuts}) == 1
-    wide, high = _sides(cuts)[0]
+    wide, high = sides_of(cuts)[0]
     below = len(cuts) == 1 and wide > _WIDE * high
     place = {"location": "bottom", "aspect": 40} if below else {"aspect": 24}
     bar = axes[0].get_figure().colorbar(mappable, ax=axes, pad=0.02, shrink=1.0 if same else 0.8, **place)
@@ -124,7 +124,7 @@ def _to_scale(cut: Section) -> bool:
     return cut.is_space and float(lengths.max() / lengths.min()) <= _SLENDER
 
 
-def _sides(cuts: tuple[Section, ...]) -> list[tuple[float, float]]:
+def sides_of(cuts: tuple[Section, ...]) -> list[tuple[float, float]]:
     """Width and height of each cut: to scale, or where that cannot be, of one usual shape."""
     if not all(_to_scale(cut) for cut in cuts):
         return [(1.0, 0.8)] * len(cuts)

@@ -54,6 +54,8 @@ class Scene:
     colorbar: bool = True
     band: float | None = None
     """Half the width of the band around a curve: the estimated error."""
+    fine: int = 0
+    """Points that a curve in time needs at least: an evolution in many windows has much to show."""
 
     def nodes(self, single: int, many: int, cuts: int) -> int:
         """Points along the longer side of a panel."""

@@ -18,8 +18,10 @@ from pibls.plot.scale import Coloured, Sequential
 from pibls.plot.scene import Quantity, Scene
 from pibls.plot.vectors import magnitude
 from pibls.plot.view import View
-from pibls.sample import Field, fields_of
+from pibls.sample import Field, fields_of, reach_of
 from pibls.solution import Solution
+
+_PER_WINDOW = 12
 
 
 def plot(
@@ -100,13 +102,14 @@ def scene_of(
         quantities = tuple(replace(q, scale=Coloured(q.scale, cmap)) for q in quantities)
     return Scene(
         quantities,
-        View.of(problem, at, times),
+        View.of(reach_of(solution), at, times),
         Labels.of(problem, units),
         vector,
         None if resolution is None else int(resolution),
         None if levels is None else int(levels),
         colorbar,
         _band(solution, quantities) if band else None,
+        _PER_WINDOW * len(solution.windows),
     )
 
 

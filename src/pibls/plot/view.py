@@ -17,7 +17,6 @@ from pibls.arrays import Array
 from pibls.domain import Domain, box_of, time_of
 from pibls.domain.checks import real_number
 from pibls.errors import ProblemError
-from pibls.problem import Problem
 from pibls.sample import Section, fixed_values
 
 _FRAMES = 4
@@ -33,9 +32,9 @@ class View:
     times: tuple[float, ...] | None
 
     @classmethod
-    def of(cls, problem: Problem, at: Mapping[Any, Any] | None, times: Any) -> View:
-        fixed = fixed_values(problem.domain, at)
-        return cls(problem.domain, fixed, _times(problem.domain, fixed, times))
+    def of(cls, domain: Domain, at: Mapping[Any, Any] | None, times: Any) -> View:
+        fixed = fixed_values(domain, at)
+        return cls(domain, fixed, _times(domain, fixed, times))
 
     @property
     def time(self) -> int | None:

@@ -3,6 +3,7 @@
 from pibls.sample.field import Field, fields_of, units_of
 from pibls.sample.grid import Grid, grid_of
 from pibls.sample.patch import Patch, patch_of
+from pibls.sample.reach import reach_of
 from pibls.sample.section import Section, fixed_values
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "fixed_values",
     "grid_of",
     "patch_of",
+    "reach_of",
     "units_of",
 ]

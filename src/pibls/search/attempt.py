@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from pibls.search.estimate import Norms, norms_of
 from pibls.search.probe import stiffness
 from pibls.search.starts import from_scratch, warm
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Space, Whole
+from pibls.space import Cells, Choice, Space, Whole
 from pibls.system.cells import CellSystem
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
@@ -56,12 +56,12 @@ class Attempt:
     @property
     def sizes(self) -> Array:
         """max|u| of each unknown."""
-        return np.abs(self.values).max(axis=1, initial=0.0)
+        return np.asarray(np.abs(self.values).max(axis=1, initial=0.0))
 
 
 def attempt(
     bench: Bench,
-    spec: BasisSpec,
+    spec: Choice,
     points: Points | None,
     method: Method | None,
     key: int,
@@ -95,14 +95,14 @@ def attempt(
     return Attempt(space, outcome, residuals, values, seconds, {"basis": spec, "points": points}, soft)
 
 
-def drawn(spec: BasisSpec, bench: Bench, key: int) -> Space:
+def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     """The space of a basis: shared by all unknowns, unless the basis knows better."""
     rng, unknowns = bench.stream(1, key), bench.lowered.unknowns
     own = getattr(spec, "space", None)
     if own is not None:
         made: Space = own(bench.box, rng, unknowns)
         return made
-    return Whole.shared(spec.draw(bench.box, rng), unknowns)
+    return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
 
 
 def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | StreamedSystem | CellSystem:

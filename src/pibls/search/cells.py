@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.quasi import halton
 from pibls.linalg.threads import sensible_threads
-from pibls.problem import Inside
+from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge
 from pibls.search.divided import Reference, cell_system, first_tree
@@ -152,7 +152,7 @@ class CellPlan(Plan):
         return Attempt(space, kept, residuals, values, seconds, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
-        """For each cell how far it is from being resolved, relative to max|u|; and the tails along each axis."""
+        """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
         unknowns = self.bench.lowered.unknowns
@@ -178,7 +178,7 @@ class CellPlan(Plan):
         boxes = space.tree.boxes
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
-        where = {Inside(): PointSet((X,), np.zeros_like(X))}
+        where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         out = np.zeros((len(boxes), n))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import cast
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import BasisSpec
 from pibls.domain import Domain, box_of, time_of
+from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
 
 ROUGH = 3.0
 """Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
 
 
-def default_points(spec: BasisSpec, domain: Domain, density: float) -> Points:
+def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     """``density``·N points inside (2 N on a line), and on the boundary ones that are clustered to the edges.
 
     A basis that leans towards some coordinates needs more points on the faces that hold them.
@@ -24,7 +25,7 @@ def default_points(spec: BasisSpec, domain: Domain, density: float) -> Points:
     d, nodes = len(box_of(domain)), spec.size
     cells = getattr(spec, "cells", None)
     if cells is not None:
-        local = default_points(spec.local, domain, density)  # type: ignore[attr-defined]
+        local = default_points(cast("Decomposed", spec).local, domain, density)
         across = max(prod(cells) // c for c in cells)
         return replace(
             local, interior=local.interior * prod(cells), boundary=local.boundary * across,
@@ -41,7 +42,7 @@ def default_points(spec: BasisSpec, domain: Domain, density: float) -> Points:
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
 
 
-def _stretch(spec: BasisSpec, d: int) -> Array:
+def _stretch(spec: Choice, d: int) -> Array:
     """How much the basis leans towards each coordinate, 1 on the average."""
     scale = np.asarray(getattr(spec, "scale", 1.0), dtype=float)
     if scale.shape != (d,):

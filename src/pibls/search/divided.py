@@ -88,9 +88,7 @@ def without_pairs(lowered: LoweredProblem) -> LoweredProblem:
 
 def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]:
     """All joints of a tree with their traces."""
-    orders = [
-        orders_across(lowered, axis, lambda r: r.is_inside) for axis in range(lowered.dimension)
-    ]
+    orders = [orders_across(lowered, axis, lambda r: r.is_inside) for axis in range(lowered.dimension)]
     repeated: dict[int, list[int]] = {}
     for r in lowered.residuals:
         if r.region.period is not None:

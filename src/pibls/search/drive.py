@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
@@ -20,7 +19,7 @@ from pibls.search.estimate import ErrorEstimate, Norms, compare
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
-from pibls.space import Space
+from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.points import Points
 
@@ -32,7 +31,7 @@ class Request:
     """What the user asked of `solve`."""
 
     tol: float
-    basis: BasisSpec | None
+    basis: Choice | None
     points: Points | None
     method: Method | None
     guess: Space | None
@@ -105,7 +104,7 @@ def _as_given(bench: Bench, request: Request) -> Answer:
     return _answer(found, status, error, (), {})
 
 
-def rescaled(spec: Any) -> BasisSpec:
+def rescaled(spec: Any) -> Choice:
     """The same basis at another scale; of several joined, or in cells, each of them."""
     changed: dict[str, Any] = {}
     scale = getattr(spec, "scale", None)
@@ -117,7 +116,7 @@ def rescaled(spec: Any) -> BasisSpec:
         changed["parts"] = tuple(rescaled(part) for part in spec.parts)
     if hasattr(spec, "local"):
         changed["local"] = rescaled(spec.local)
-    return cast("BasisSpec", replace(spec, **changed) if changed else spec)
+    return cast("Choice", replace(spec, **changed) if changed else spec)
 
 
 def _answer(

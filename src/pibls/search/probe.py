@@ -2,11 +2,17 @@ r"""min ‖J w‖ over functions with u(x) = 1: whether a problem leaves anythin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 import numpy as np
 
+from pibls.arrays import Array
 from pibls.linalg import Factorization, RidgeQR
-from pibls.linalg.rows import is_finite
+from pibls.linalg.protocol import Levered
+from pibls.linalg.rows import Matrix, is_finite
 from pibls.search.bench import Bench
+from pibls.search.estimate import Norms
 from pibls.solver import Outcome
 from pibls.space import Space, Whole
 from pibls.system.judging import residuals_at
@@ -36,20 +42,20 @@ def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float
     return least
 
 
-def _factors(J: object, known: Factorization | None) -> object:
+def _factors(J: Matrix, known: Factorization | None) -> Levered:
     """The factors of J: the known ones where they serve."""
     if hasattr(known, "leverage"):
-        return known
-    made = RidgeQR().factor(J)  # type: ignore[arg-type]
-    return made.factored() if hasattr(made, "factored") else made
+        return cast("Levered", known)
+    made = RidgeQR().factor(J)
+    return cast("Levered", made.factored() if hasattr(made, "factored") else made)
 
 
-def left_over(bench: Bench, space: Space, w: np.ndarray, residuals: dict[str, object]) -> float:
+def left_over(bench: Bench, space: Space, w: Array, residuals: Mapping[str, Norms]) -> float:
     """max|r(w)| / max|r(0)|: the share of the data that a solution leaves unexplained.
 
     Next to the terms of a runaway solution any residual is small; next to the data it is not.
     """
     zero, _ = residuals_at(bench.lowered, bench.held_out, space, np.zeros_like(w), bench.box)
     sizes = {name: float(np.abs(judged.values).max(initial=0.0)) for name, judged in zero.items()}
-    shares = [residuals[name].max / size for name, size in sizes.items() if 0 < size < np.inf]  # type: ignore[attr-defined]
+    shares = [residuals[name].max / size for name, size in sizes.items() if 0 < size < np.inf]
     return max(shares, default=0.0)

@@ -17,7 +17,7 @@ class Thresholds:
     # -- trust --
     other_scale: float = 0.85
     """The scale of the second solution. Two draws at one scale span nearly the same band-limited space and
-    share their truncation error: estimate/error was 0.03 to 2.3 at the same scale, 0.21 to 3.6 at this one."""
+    share their truncation error: estimate/error was 0.03 to 2.3 at one scale, 0.21 to 3.6 at this one."""
     safety: float = 4.0
     """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
     rounding: float = 8.0 * 2.2e-16

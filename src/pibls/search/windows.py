@@ -338,11 +338,11 @@ class Follower:
                 before is not None
                 and worst > 0.3 * before[0]
                 and (dt <= 0.75 * before[1] or len(tree) > before[2])
+                and worst * max(self.demand.tail, 1e-13) < 1e-6
             ):
-                if worst * max(self.demand.tail, 1e-13) < 1e-6:
-                    easing *= 3.0 * worst
-                    if easing < 1e5:
-                        continue
+                easing *= 3.0 * worst
+                if easing < 1e5:
+                    continue
             before = (worst, dt, len(tree))
             if not good_space and wide >= 0.1 * along:
                 finer = self._divided(tree, relative, demand.tail)
@@ -404,7 +404,7 @@ class Follower:
         d = len(tree.box)
         U = halton(_HELD.get(d, 80), d, np.random.default_rng(1))
         X = np.concatenate([b[:, 0] + (b[:, 1] - b[:, 0]) * U for b in tree.boxes])
-        return X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
+        return np.asarray(X[np.asarray(self.bench.domain.contains(X), dtype=bool)])
 
     def _residual(self, lowered: LoweredProblem, space: Space, w: Array, tree: CellTree) -> float:
         """The largest residual of an equation between the fitted points, next to its terms there."""
@@ -431,9 +431,7 @@ class Follower:
         if len(here) == 1 and len(paired.residuals) == len(lowered.residuals):
             box = here.boxes[0]
             space = self.reference.on(box, lowered.unknowns)
-            points = {
-                r.region: place_in(r.region, bench.domain, box, space.nodes) for r in lowered.residuals
-            }
+            points = {r.region: place_in(r.region, bench.domain, box, space.nodes) for r in lowered.residuals}
             found = {region: p for region, p in points.items() if len(p)}
             kept = tuple(r for r in lowered.residuals if r.region in found)
             system = assemble(LoweredProblem(kept, lowered.unknowns, lowered.dimension), found, space)
@@ -472,10 +470,8 @@ class Follower:
         raise _NoSolutionError
 
 
-def _between(
-    followed: Followed, switched: set[float], box: Array
-) -> Iterator[tuple[float, float, CellTree]]:
-    """(start, stop, cells) of windows between the middles of others, and the times where something switches."""
+def _between(followed: Followed, switched: set[float], box: Array) -> Iterator[tuple[float, float, CellTree]]:
+    """(start, stop, cells) of windows between the middles of others and the times where something jumps."""
     group: list[Window] = []
     for window in followed.windows:
         group.append(window)

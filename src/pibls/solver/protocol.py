@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis
 from pibls.errors import ProblemError
 from pibls.linalg.protocol import Factorization
 from pibls.linalg.rows import Matrix, is_finite
+from pibls.space import Space
 from pibls.status import Status
 
 
@@ -43,10 +43,10 @@ class Equations(Protocol):
 
 
 class Resumable(Equations, Protocol):
-    """Equations that a solution in another basis can start: what the search asks of a system."""
+    """Equations that a solution in another space can start: what the search asks of a system."""
 
-    def values_of(self, basis: Basis, w: Array) -> Array:
-        """v of the function in that basis with the coefficients w."""
+    def values_of(self, space: Space, w: Array) -> Array:
+        """v of the function in that space with the coefficients w."""
 
 
 @dataclass(frozen=True)

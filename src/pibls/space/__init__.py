@@ -2,9 +2,23 @@
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
-from pibls.space.protocol import Space
-from pibls.space.tree import CellTree, Joint, Node, crossed, graded
+from pibls.space.protocol import Choice, Space, SpaceSpec
+from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
 
-__all__ = ["CellTree", "Cells", "Decomposed", "Joint", "Node", "Space", "Whole", "Windows", "crossed", "graded"]
+__all__ = [
+    "Branch",
+    "CellTree",
+    "Cells",
+    "Choice",
+    "Decomposed",
+    "Joint",
+    "Node",
+    "Space",
+    "SpaceSpec",
+    "Whole",
+    "Windows",
+    "crossed",
+    "graded",
+]

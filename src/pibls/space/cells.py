@@ -36,8 +36,8 @@ class Cells:
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))
         for site, X in enumerate(sites):
-            here = [i for i, j in enumerate(jets) if j.site == site]
-            if not here:
+            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
+            if not len(here) or not len(X):
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
             where = self.tree.locate(X)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from pibls.arrays import Array
+from pibls.basis import BasisSpec
 from pibls.problem import Jet
 
 
@@ -21,3 +24,18 @@ class Space(Protocol):
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         """∂^α u_k at the sites for each jet, (number of jets, n)."""
+
+
+class SpaceSpec(Protocol):
+    """What is chosen, before anything is drawn, where it is more than one basis for all unknowns."""
+
+    @property
+    def size(self) -> int:
+        """How many functions each unknown gets."""
+
+    def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> Space:
+        """A space over the box (d, 2), drawn at random."""
+
+
+Choice = BasisSpec | SpaceSpec
+"""What `solve` takes as ``basis``."""

@@ -37,7 +37,7 @@ def _transform(n: int) -> tuple[Array, Array]:
 
 
 def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
-    """For each unknown and axis the largest coefficient at the highest degrees (unknowns, d); max|u| (unknowns,)."""
+    """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
     d = len(box)
     degree = degree_in(part.nodes, d)
     n = degree + 1 + _BEYOND

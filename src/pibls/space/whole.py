@@ -41,7 +41,7 @@ class Whole:
 
     @property
     def columns(self) -> int:
-        return self.slices[-1].stop
+        return int(self.slices[-1].stop)
 
     @property
     def nodes(self) -> int:

@@ -38,8 +38,8 @@ class Windows:
         out = np.empty((len(jets), len(sites[0])))
         inner = np.asarray(self.edges[1:-1])
         for site, X in enumerate(sites):
-            here = [i for i, j in enumerate(jets) if j.site == site]
-            if not here or not len(X):
+            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
+            if not len(here) or not len(X):
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
             t = X[:, self.axis]
@@ -49,6 +49,8 @@ class Windows:
             )
             where = np.searchsorted(inner, t, side="right")
             known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
+            if not len(known):
+                continue
             order = known[np.argsort(where[known], kind="stable")]
             windows, firsts = np.unique(where[order], return_index=True)
             for window, rows in zip(windows, np.split(order, firsts[1:]), strict=True):

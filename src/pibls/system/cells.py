@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from pibls.linalg.blocks import Blocks, Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.space import Cells, Space
+from pibls.space.tree import Numbers
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.traces import Tied
@@ -63,10 +65,10 @@ class CellSystem:
         return cls(space, tuple(systems), tuple(ties), lowered.is_linear, tuple(strips), tuple(groups))
 
     @cached_property
-    def _columns(self) -> tuple[Array, ...]:
+    def _columns(self) -> tuple[Numbers, ...]:
         widths = [p.columns for p in self.space.parts] + [t.columns for t in self.ties]
         ends = np.cumsum([0, *widths])
-        return tuple(np.arange(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(np.arange(a, b, dtype=np.intp) for a, b in pairwise(ends))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -74,8 +76,7 @@ class CellSystem:
         return rows, sum(map(len, self._columns))
 
     def _parts(self, w: Array) -> list[Array]:
-        starts = self.space.starts
-        return [w[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        return [w[a:b] for a, b in pairwise(self.space.starts)]
 
     @cached_property
     def _jumps(self) -> Array:

@@ -1,4 +1,4 @@
-r"""r(x) = Σ terms(x), beside Σ |terms(x)|: residuals at points that were not fitted, and what they are next to.
+r"""r(x) = Σ terms(x), beside Σ |terms(x)|: residuals at points that were not fitted, next to their terms.
 
 A residual says little by itself. It is compared with the terms that it is the sum of, where it is taken: near
 a singularity the terms are huge, and a residual that is small next to them must not hide one elsewhere.

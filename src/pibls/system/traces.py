@@ -17,6 +17,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.quasi import lobatto, sobol
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole
 
@@ -55,7 +56,7 @@ class Tied:
 
     @property
     def columns(self) -> int:
-        return len(self.traces) * self.polynomials.shape[1]
+        return len(self.traces) * int(self.polynomials.shape[1])
 
     def rows(self, low: Whole, high: Whole) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """T (n, columns of the cell) and -P (n, columns of the joint) of the lower and of the upper side."""
@@ -88,7 +89,7 @@ class Tied:
         return T
 
 
-def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[object], bool]) -> tuple[int, ...]:
+def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region], bool]) -> tuple[int, ...]:
     """The highest derivative of each unknown across an axis in the equations."""
     out = [0] * lowered.unknowns
     for r in lowered.residuals:
@@ -96,6 +97,8 @@ def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[object],
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)
+
+
 def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) -> tuple[Trace, ...]:
     """All derivatives below the orders; a flux takes the place of the highest derivative that it holds."""
     found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}

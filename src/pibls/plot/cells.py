@@ -1,0 +1,137 @@
+"""How the domain was divided: cells and windows as rectangles, coloured by the error in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import box_of
+from pibls.errors import ProblemError
+from pibls.plot.backend import matplotlib
+from pibls.plot.canvas import Panels, axes_for
+from pibls.plot.labels import Labels
+from pibls.plot.maps import sides_of
+from pibls.plot.show import check_cmap
+from pibls.sample import Section, fixed_values, reach_of
+from pibls.solution import Solution
+from pibls.space import Cells, Space, Windows
+
+_INK = "0.25"
+_PAPER = "#dfe7ef"
+
+
+def plot_cells(
+    solution: Solution,
+    *,
+    at: Mapping[Any, Any] | None = None,
+    ax: Any = None,
+    units: Mapping[Any, str] | None = None,
+    cmap: str | None = None,
+    colorbar: bool = True,
+) -> Any:
+    """Draw the cells and windows into which the domain was divided.
+
+    `Solution.plot_cells` says more.
+    """
+    domain = reach_of(solution)
+    if cmap is not None:
+        check_cmap(cmap)
+    boxes = boxes_of(solution.space, box_of(domain))
+    section = _section(solution, fixed_values(domain, at))
+    chosen = np.ones(len(boxes), dtype=bool)
+    for axis, value in section.fixed.items():
+        low, high = boxes[:, axis, 0], boxes[:, axis, 1]
+        chosen &= (low <= value) & ((value < high) | (high == high.max()))
+    errors = _errors(solution, len(boxes))
+    (axes,), answer = axes_for(Panels.of(1, _sides(section), bars=errors is not None and colorbar), ax)
+    shown = _draw(
+        axes, boxes[chosen][:, list(section.free)], None if errors is None else errors[chosen], cmap
+    )
+    _dress(axes, section, Labels.of(solution.problem, units))
+    if errors is not None and colorbar:
+        axes.get_figure().colorbar(shown, ax=axes, pad=0.02, aspect=24).set_label(
+            "estimated error in the cell"
+        )
+    return answer
+
+
+def boxes_of(space: Space, box: Array) -> Array:
+    """All cells of a space over a box (d, 2), window by window: (M, d, 2)."""
+    if isinstance(space, Cells):
+        return space.tree.boxes
+    if not isinstance(space, Windows):
+        return box[None]
+    out = []
+    for part, low, high in zip(space.parts, space.edges[:-1], space.edges[1:], strict=True):
+        here = boxes_of(part, box).copy()
+        here[:, space.axis] = (low, high)
+        out.append(here)
+    return np.concatenate(out)
+
+
+def _errors(solution: Solution, cells: int) -> Array | None:
+    """An estimate for each cell, where the search has left one."""
+    given = solution.notes.get("cell_errors")
+    errors = None if given is None else np.asarray(given, dtype=float)
+    return errors if errors is not None and errors.shape == (cells,) else None
+
+
+def _section(solution: Solution, fixed: Mapping[int, float]) -> Section:
+    """Two free coordinates, or the one there is; of more, those that come last are fixed in their middle."""
+    domain = reach_of(solution)
+    free = [i for i in range(len(domain.coordinates)) if i not in fixed]
+    if not free:
+        raise ProblemError(
+            "at",
+            expected="a coordinate that is left free",
+            got="values for all of them",
+            remedy="Fix all but two.",
+        )
+    middle = box_of(domain).mean(axis=1)
+    more = {i: float(middle[i]) for i in free[2:]}
+    return Section(domain, tuple(free[:2]), {**fixed, **more})
+
+
+def _sides(section: Section) -> list[tuple[float, float]]:
+    return [(1.0, 0.2)] if len(section.free) == 1 else sides_of((section,))
+
+
+def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
+    if boxes.shape[1] == 1:
+        flat = np.broadcast_to(np.array([0.0, 1.0]), (len(boxes), 1, 2))
+        boxes = np.concatenate([boxes, flat], axis=1)
+    x, y = boxes[:, 0], boxes[:, 1]
+    corners = np.stack(
+        [np.stack([x[:, i], y[:, j]], axis=1) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))], axis=1
+    )
+    thin = 0.8 if len(boxes) < 400 else 0.3
+    shown = matplotlib("collections").PolyCollection(corners, edgecolors=_INK, linewidths=thin)
+    if errors is None:
+        shown.set_facecolor(_PAPER)
+    else:
+        positive = errors[np.isfinite(errors) & (errors > 0)]
+        low, high = (positive.min(), positive.max()) if len(positive) else (1e-16, 1.0)
+        shown.set_array(np.clip(np.nan_to_num(errors, nan=high, posinf=high), low, high))
+        shown.set_norm(matplotlib("colors").LogNorm(low, max(high, 1.0001 * low)))
+        shown.set_cmap(cmap or "viridis")
+    ax.add_collection(shown)
+    return shown
+
+
+def _dress(ax: Any, section: Section, labels: Labels) -> None:
+    ends = section.bounds
+    coordinates = section.domain.coordinates
+    ax.set_xlim(*ends[0])
+    ax.set_xlabel(labels.coordinate(section.symbols[0]))
+    ax.set_title(
+        labels.places((coordinates[i], v) for i, v in sorted(section.fixed.items())), fontsize="medium"
+    )
+    if len(ends) == 1:
+        ax.set_ylim(0.0, 1.0)
+        ax.set_yticks([])
+        return
+    ax.set_ylim(*ends[1])
+    ax.set_ylabel(labels.coordinate(section.symbols[1]))

@@ -1,0 +1,95 @@
+"""Following an evolution from its start: which problems, over which times, and where it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Waves
+from pibls.problem import Jet
+from pibls.problem.lowering import lower
+from pibls.search.evolution import evolution_of
+from pibls.search.windows import Extrapolated
+from pibls.space import Whole
+
+x, t = sp.symbols("x t")
+u, v = sp.Function("u")(x, t), sp.Function("v")(t)
+LINE = pibls.Interval(t, 0, 2)
+ROD = pibls.Interval(x, 0, 1).during(t, 1, 3)
+BOX = pibls.Box({x: (0, 1), t: (0, 1)})
+GROWTH = v.diff(t) - v * (1 - v)
+HEAT = u.diff(t) - u.diff(x, 2) + u**3
+RATES = [pibls.Initial(v, 1), pibls.Initial(v.diff(t), 0)]
+SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "ends"),
+    [
+        (pibls.Problem(LINE, [GROWTH], [pibls.Initial(v, 1)]), (0, 2)),
+        (pibls.Problem(LINE, [GROWTH], [pibls.Dirichlet(v, 1, on=sp.Eq(t, 0))]), (0, 2)),
+        (pibls.Problem(LINE, [GROWTH], [pibls.Dirichlet(v, 1, on=sp.Eq(t, 2))]), (2, 0)),  # backwards
+        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], RATES), (0, 2)),
+        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Dirichlet(v, 1)]), None),
+        (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # a rate is missing
+        (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))]), (1, 3)),
+        (pibls.Problem(ROD, [HEAT], [pibls.Periodic(u, x), pibls.Initial(u, 1)]), (1, 3)),
+        (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 0, on=sp.Eq(t, 3))]), None),
+        (pibls.Problem(BOX, [HEAT], [SIDES, pibls.Dirichlet(u, 0, on=sp.Eq(t, 0))]), (0, 1)),
+        (pibls.Problem(BOX, [HEAT], [SIDES, pibls.Dirichlet(u, 0, on=sp.Eq(t, 1))]), (1, 0)),
+        (pibls.Problem(BOX, [HEAT], [pibls.Dirichlet(u, 0)]), None),
+    ],
+)  # fmt: skip
+def test_what_can_be_followed(problem: pibls.Problem, ends: tuple[float, float] | None) -> None:
+    found = evolution_of(lower(problem), problem.domain)
+    assert (None if found is None else (found.start, found.stop)) == ends
+
+
+def test_an_extrapolation_goes_on_with_the_rates() -> None:
+    """u + h u_t at a later time; its own derivative in time is u_t, and none is of higher order."""
+    box = np.array([[0.0, 1.0], [0.0, 0.5]])
+    space = Whole.shared(Waves(20, 3.0).draw(box, np.random.default_rng(0)), 1)
+    w = np.random.default_rng(1).standard_normal(space.columns)
+    X = np.array([[0.3, 0.5], [0.3, 0.9]])
+    jets = tuple(Jet(0, a) for a in ((0, 0), (1, 0), (0, 1)))
+    (u0, _), (slope, _), (rate, _) = space.values((X,), jets, w)
+    cross = space.values((X,), (Jet(0, (1, 1)),), w)[0, 0]
+    values, slopes, rates = Extrapolated(space, w, 1, 0.5, 1).values((X,), jets, w)
+    np.testing.assert_allclose(values, [u0, u0 + 0.4 * rate], rtol=1e-13)
+    np.testing.assert_allclose(slopes, [slope, slope + 0.4 * cross], rtol=1e-13)
+    np.testing.assert_allclose(rates, [rate, rate], rtol=1e-13)
+    frozen = Extrapolated(space, w, 1, 0.5, 0).values((X,), jets[:2], w)
+    np.testing.assert_array_equal(frozen[:, 1], frozen[:, 0])
+
+
+def test_it_is_followed_to_its_end() -> None:
+    problem = pibls.Problem(LINE, [GROWTH], [pibls.Initial(v, sp.Rational(1, 10))])
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    s = np.linspace(0, 2, 101)
+    assert np.abs(solution(s) - 1 / (1 + 9 * np.exp(-s))).max() <= solution.error.max <= 1e-6
+
+
+BLOWUP = pibls.Problem(LINE, [v.diff(t) - v**2], [pibls.Initial(v, 1)])
+
+
+def blown() -> Any:
+    with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
+        return pibls.solve(BLOWUP, tol=1e-6)
+
+
+def test_where_it_cannot_go_on_it_says_so() -> None:
+    """v = 1/(1 - t): what is found holds until then, and is NaN after."""
+    solution = blown()
+    assert solution.status is pibls.Status.STOPPED
+    until, why = solution.notes["stopped"]
+    assert 0.99 < until < 1.0 + 1e-9
+    assert why
+    assert solution.windows[-1][1] == until
+    s = np.linspace(0, 0.9, 50)
+    assert np.abs(solution(s) * (1 - s) - 1).max() < 1e-6
+    assert np.isnan(solution(1.5))

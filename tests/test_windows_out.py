@@ -1,0 +1,194 @@
+"""Solutions in cells and windows, whole or ended early: pictures, films, tables, files for others."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import WaveBasis
+from pibls.plot.cells import boxes_of
+from pibls.sample import reach_of
+from pibls.space import Cells, CellTree, Whole, Windows
+
+x, y, t = sp.symbols("x y t")
+
+
+def waves(box: Any) -> Whole:
+    box = np.asarray(box, dtype=float)
+    frequencies = np.random.default_rng(0).standard_normal((len(box), 6))
+    return Whole((WaveBasis(frequencies, box.mean(axis=1), 0.5 * np.ptp(box, axis=1)),))
+
+
+def made(domain: Any, until: float, cells: int = 1, **changes: Any) -> pibls.Solution:
+    """Any function on a domain whose last coordinate is time, in windows until then."""
+    u = sp.Function("u")(*domain.coordinates)
+    zero = pibls.Problem(domain, [u], [pibls.Initial(u, 0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solution = pibls.solve(zero, basis=pibls.Waves(4, scale=1.0))
+    sides = np.array(domain.bounds, dtype=float)
+    edges = np.linspace(sides[-1, 0], until, 6)
+    parts: list[Any] = []
+    for low, high in itertools.pairwise(edges):
+        tree = CellTree.grid(np.array([*sides[:-1], (low, high)]), (*(cells,) * (len(sides) - 1), 1))
+        here = tuple(waves(box) for box in tree.boxes)
+        parts.append(here[0] if cells == 1 else Cells(tree, here))
+    space = Windows(len(sides) - 1, tuple(edges.tolist()), tuple(parts))
+    weights = np.random.default_rng(1).standard_normal(space.columns)
+    return replace(solution, space=space, weights=weights, **changes)
+
+
+STOPPED: dict[str, Any] = {
+    "status": pibls.Status.STOPPED,
+    "notes": {"stopped": (0.7, "no window is short enough"), "lost": None},
+}
+ROD = pibls.Interval(x, 0, 1).during(t, 0, 1)
+PLATE = pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 1)
+
+
+@lru_cache
+def ended(domain: Any, cells: int = 1) -> pibls.Solution:
+    return made(domain, 0.7, cells, **STOPPED)
+
+
+def test_what_is_known_is_a_shorter_domain() -> None:
+    assert reach_of(made(ROD, 1.0)) == ROD
+    assert reach_of(ended(ROD)) == pibls.Interval(x, 0, 1).during(t, 0, 0.7)
+    line, box = pibls.Interval(t, 0, 1), pibls.Box({x: (0, 1), t: (0, 1)})
+    assert reach_of(replace(ended(line))) == pibls.Interval(t, 0, 0.7)
+    u = sp.Function("u")(x, t)
+    in_box = pibls.Problem(box, [u], [pibls.Dirichlet(u, 0)])
+    assert reach_of(replace(ended(ROD), problem=in_box)) == pibls.Box({x: (0, 1), t: (0, 0.7)})
+
+
+def test_a_map_ends_where_the_solution_does() -> None:
+    ax = ended(ROD, 3).plot()
+    assert ax.get_ylim() == pytest.approx((0.0, 0.7))
+    plt.close("all")
+
+
+def test_times_are_those_that_were_reached() -> None:
+    axes = ended(PLATE).plot(resolution=12)
+    assert len(axes) == 4
+    assert "0.7" in axes[-1].get_title()
+    with pytest.raises(pibls.ProblemError, match=r"between 0 and 0.7.*known in the domain only"):
+        ended(PLATE).plot(times=[0.9])
+    plt.close("all")
+
+
+def test_curves_in_time_are_fine_enough_for_their_windows() -> None:
+    line = pibls.Interval(t, 0, 1)
+    solution = made(line, 1.0)
+    few = len(solution.plot().get_lines()[0].get_xdata())
+    edges = np.linspace(0, 1, 401)
+    parts = tuple(waves([(a, b)]) for a, b in itertools.pairwise(edges))
+    space = Windows(0, tuple(edges.tolist()), parts)
+    many = replace(solution, space=space, weights=np.ones(space.columns))
+    assert len(many.plot().get_lines()[0].get_xdata()) > 2 * few
+    assert np.isfinite(many.plot().get_lines()[0].get_ydata()).all()
+    plt.close("all")
+
+
+def test_a_film_of_what_there_is(tmp_path: Path) -> None:
+    path = ended(ROD).animate(tmp_path / "rod.gif", frames=3, dpi=40)
+    assert path.stat().st_size > 1000
+
+
+def test_an_array_of_what_there_is() -> None:
+    pytest.importorskip("xarray")
+    data = ended(ROD, 2).to_xarray(x=5, t=8)
+    assert float(data["t"].max()) == pytest.approx(0.7)
+    assert np.isfinite(data["u"].values).all()
+    assert data.attrs["ends_at"] == 0.7
+    beyond = ended(ROD).to_xarray(x=5, t=[0.5, 0.9])
+    assert np.isfinite(beyond["u"].sel(t=0.5)).all()
+    assert np.isnan(beyond["u"].sel(t=0.9)).all()
+
+
+def test_a_series_of_what_there_is(tmp_path: Path) -> None:
+    path = ended(PLATE).to_vtk(tmp_path / "plate", x=4, y=4)
+    times = [float(part.split('"')[0]) for part in path.read_text().split('timestep="')[1:]]
+    assert times[0] == 0.0
+    assert times[-1] == pytest.approx(0.7)
+
+
+def test_a_table_of_what_there_is(tmp_path: Path) -> None:
+    rows = np.loadtxt(ended(ROD).to_csv(tmp_path / "rod.csv", x=3, t=5), delimiter=",", skiprows=1)
+    assert rows.shape == (15, 3)
+    assert np.isfinite(rows).all()
+
+
+def test_html_says_where_it_ends() -> None:
+    assert "It ends at 0.7" in ended(ROD)._repr_html_()
+
+
+@pytest.mark.parametrize("outside", [2.0, np.full(3, -1.0)])
+def test_points_outside_of_all_windows(outside: Any) -> None:
+    assert np.isnan(ended(ROD, 2)(0.5, outside)).all()
+    assert np.isnan(ended(ROD)(np.full(2, 0.5), 0.8)).all()
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def rectangles(ax: Any) -> Any:
+    (found,) = ax.collections
+    return found
+
+
+def test_windows_with_cells_are_rectangles() -> None:
+    solution = ended(ROD, 3)
+    ax = solution.plot_cells(units={x: "m"})
+    drawn = rectangles(ax)
+    assert len(drawn.get_paths()) == 15
+    assert drawn.get_array() is None
+    assert ax.get_ylim() == pytest.approx((0.0, 0.7))
+    assert "m" in ax.get_xlabel()
+    plt.close("all")
+
+
+def test_cells_are_coloured_by_their_errors() -> None:
+    solution = ended(ROD, 3)
+    errors = np.logspace(-9, -3, 15)
+    coloured = replace(solution, notes={**solution.notes, "cell_errors": errors})
+    drawn = rectangles(coloured.plot_cells())
+    np.testing.assert_allclose(drawn.get_array(), errors)
+    wrong = replace(solution, notes={**solution.notes, "cell_errors": errors[:4]})
+    assert rectangles(wrong.plot_cells()).get_array() is None
+    odd = replace(solution, notes={"cell_errors": np.array([np.inf, np.nan, 0.0, *errors[3:]])})
+    assert np.isfinite(rectangles(odd.plot_cells()).get_array()).all()
+    plt.close("all")
+
+
+def test_of_more_coordinates_a_plane_is_shown() -> None:
+    solution = ended(PLATE, 2)
+    ax = solution.plot_cells()
+    assert len(rectangles(ax).get_paths()) == 4
+    assert "0.35" in ax.get_title()
+    side = solution.plot_cells(at={y: 0.2})
+    assert len(rectangles(side).get_paths()) == 10
+    line = solution.plot_cells(at={y: 0.2, x: 0.3})
+    assert len(rectangles(line).get_paths()) == 5
+    with pytest.raises(pibls.ProblemError, match="a coordinate that is left free"):
+        solution.plot_cells(at={x: 0, y: 0, t: 0})
+    with pytest.raises(pibls.ProblemError, match="cmap"):
+        solution.plot_cells(cmap="nothing")
+    plt.close("all")
+
+
+def test_one_piece_is_one_cell() -> None:
+    solution = made(ROD, 1.0)
+    whole = replace(solution, space=waves(ROD.bounds), weights=np.ones(12))
+    assert len(rectangles(whole.plot_cells()).get_paths()) == 1
+    np.testing.assert_array_equal(boxes_of(whole.space, np.array(ROD.bounds)), [ROD.bounds])
+    plt.close("all")
