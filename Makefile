@@ -23,7 +23,7 @@ lint: $(READY)
 PEERS := $(VENV)/.peers
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check ".[bench]" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" \
 		|| echo "some peers are not installed: their cells will say so"
 	touch $(PEERS)
 
