@@ -20,11 +20,18 @@ def test_sensitivity(tmp_path: Path) -> None:
     values = {"nodes": (62, 310), "points": (64, 252), "scale": (2.0, 15.1)}
     found = sensitivity.study(case, values, seeds=range(1))
     published = found["published"]
-    for parameter, runs in found["sweeps"].items():
-        assert [step[0][parameter] for step in runs] == list(values[parameter])
+    for parameter in found["sweeps"]:
+        steps, runs = sensitivity.curve(found, parameter)
+        assert steps == list(values[parameter])
+        assert [step[0][parameter] for step in runs] == steps
         for other in {"nodes", "points", "scale"} - {parameter}:
             assert all(step[0][other] == published[other] for step in runs)
-    assert found["sweeps"]["nodes"][1][0]["max"] < 1e-10
+    assert found["sweeps"]["nodes"]["310"][0]["max"] < 1e-10
+    # What is there is not measured again: a second seed adds to it.
+    before = found["sweeps"]["nodes"]["310"][0]
+    sensitivity.study(case, values, seeds=range(2), found=found)
+    assert found["sweeps"]["nodes"]["310"][0] is before
+    assert all(len(runs) == 2 for runs in found["sweeps"]["scale"].values())
     assert found["automatic"][0]["max"] < 1e-13
     sensitivity.draw({"TC-1": found}, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
@@ -37,6 +44,7 @@ def test_sensitivity_runs_through_the_published_settings(name: str) -> None:
     for parameter, values in sensitivity.VALUES[name].items():
         same = [sensitivity.settings_with(case, parameter, v) for v in values]
         assert any(s["basis"] == published["basis"] and s["points"] == published["points"] for s in same)
+        assert all(s["method"] == published["method"] for s in same)
     for nodes in sensitivity.VALUES[name]["nodes"]:
         assert sensitivity.settings_with(case, "nodes", nodes)["basis"].size == nodes
 
