@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-full bench-self figures gallery docs clean
+.PHONY: demo test lint bench bench-full bench-self figures pages gallery docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
@@ -30,14 +30,14 @@ $(PEERS): $(READY)
 # What is quick: all but the PINNs at full length. Cells that are there are kept; AGAIN=--again runs anew.
 bench: $(PEERS)
 	$(BIN)/python -m benchmarks.run $(AGAIN)
-	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.pages
 
 # Everything; interrupt and resume at will.
 bench-full: $(PEERS)
 	$(BIN)/python -m benchmarks.run --full $(AGAIN)
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.fields
-	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.pages
 
 # pibls against itself and NGSolve: the figures that the documentation quotes.
 bench-self: $(READY)
@@ -50,10 +50,19 @@ bench-self: $(READY)
 # The figures and tables of docs/, measured again from scratch.
 figures: $(READY)
 	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/sensitivity.py
+	$(BIN)/python benchmarks/sensitivity.py --again
 	$(BIN)/python benchmarks/convergence.py
 	$(BIN)/python benchmarks/scale_figure.py
-	$(BIN)/python benchmarks/ablation.py --write docs/ablation.md
+	$(BIN)/python benchmarks/ablation.py --again
+	$(BIN)/python benchmarks/pielm_range.py
+	$(BIN)/python benchmarks/embedding.py
+	$(BIN)/python benchmarks/framework_figure.py
+	$(BIN)/python benchmarks/hero_figure.py
+	$(BIN)/python -m benchmarks.pages
+
+# The pages of docs/ that are made of stored numbers; nothing is measured.
+pages: $(READY)
+	$(BIN)/python -m benchmarks.pages
 
 # The gallery's pictures and its page.
 gallery: $(READY)

@@ -40,8 +40,14 @@ PATIENCE = 2
 
 
 def method_for(case: Case) -> Any:
-    """The better linear algebra for all, so that the bases differ and not the solvers."""
-    return pibls.LeastSquares(pibls.PivotedQR()) if case.problem.is_linear else pibls.GaussNewton()
+    """The better linear algebra for all, so that the bases differ and not the solvers.
+
+    A nonlinear case is one descent from the linearised problem: where a basis cannot hold the solution,
+    deforming the equations and starting anew take minutes and end at the same error.
+    """
+    if case.problem.is_linear:
+        return pibls.LeastSquares(pibls.PivotedQR())
+    return pibls.GaussNewton(continuation=0, rounds=0)
 
 
 def measured(case: Case, basis: Any, seeds: Sequence[int]) -> list[float]:
@@ -117,11 +123,11 @@ def best_features(case: Case, store: Store, tried: dict[str, list[float]]) -> fl
     return min((float(s) for s in tried), key=lambda s: np.median(tried[str(s)]))
 
 
-def measure(case: Case, store: Store) -> None:
-    """All variants of one case that are not there yet."""
+def measure(case: Case, store: Store, key: str | None = None) -> None:
+    """All variants of one case that are not there yet, under its name or another key."""
     basis = case.published.settings["basis"]
     found = store.data.setdefault(
-        case.name,
+        key or case.name,
         {"nodes": basis.size, "scale": basis.scale, "whiten": basis.whiten, "errors": {}, "features": {}},
     )
     for label, variant in variants(basis, basis.scale).items():
@@ -147,8 +153,12 @@ def main(arguments: Sequence[str]) -> None:
     names = [a for a in arguments if not a.startswith("-")] or list(pibls.cases)
     for name in names:
         if "--again" in arguments:
-            store.data.pop(name, None)
-        measure(pibls.cases[name], store)
+            # What is there stays until the new measurement is complete, also over an interruption.
+            measure(pibls.cases[name], store, key=f"{name}, new")
+            store.data[name] = store.data.pop(f"{name}, new")
+            store.write()
+        else:
+            measure(pibls.cases[name], store)
         medians = {k: float(np.median(v)) for k, v in store.data[name]["errors"].items()}
         print(name, {k: f"{v:.1e}" for k, v in medians.items()}, flush=True)
 

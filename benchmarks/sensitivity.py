@@ -15,6 +15,7 @@ from that by benchmarks.pages.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -148,13 +149,18 @@ def study(
     if "automatic" not in found:
         found["automatic"] = [run(case, seed, tol=TOL) for seed in seeds]
         keep()
-    # Every value once before any of them a second time: an interrupted study is a whole curve.
+    # Every value once before any of them a second time, the published ones first and the far ones, where
+    # Algorithm 2 tries all its perturbations in vain, last: an interrupted study is a whole curve.
+    order = sorted(
+        ((p, v) for p, steps in values.items() for v in steps),
+        key=lambda pair: abs(math.log(pair[1] / found["published"][pair[0]])),
+    )
     for sweeps, gauss_newton in (("gauss-newton", True), ("sweeps", False)):
         if gauss_newton and case.problem.is_linear:
             continue
         done = found.setdefault(sweeps, {})
         for index, seed in enumerate(seeds):
-            for parameter, value in ((p, v) for p, steps in values.items() for v in steps):
+            for parameter, value in order:
                 runs = done.setdefault(parameter, {}).setdefault(f"{value:g}", [])
                 if len(runs) <= index:
                     settings = settings_with(case, parameter, value, gauss_newton=gauss_newton)

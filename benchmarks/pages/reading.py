@@ -121,6 +121,21 @@ def _published(cells: Cells) -> dict[str, str]:
         "factor_worst": plain(max(worst.values())),
         "factor_worst_case": largest(worst),
         "below_paper": names([c for c in ALL if medians[c] < 1]),
+        "cores": word(cells("pibls-published", "TC-1").runs[0]["machine"]["cores"]),
+        **_gap(cells),
+    }
+
+
+def _gap(cells: Cells) -> dict[str, str]:
+    """Orders of magnitude between the errors of PINN #1 and of PIBLS as published, here and in the paper."""
+    errors = quotient(cells.each("pinn1", ALL, error), cells.each("pibls-published", ALL, error))
+    here = {c: math.log10(v) for c, v in errors.items()}
+    said = {c: math.log10(paper("PINN #1", c)[0] / paper("PIBLS", c)[0]) for c in ALL}
+    return {
+        "gap": f"{min(here.values()):.1f} to {max(here.values()):.1f}",
+        "gap_paper": f"{min(said.values()):.1f} to {max(said.values()):.1f}",
+        "gap_as_wide": names([c for c in ALL if here[c] >= said[c]]),
+        "gap_narrower": names([c for c in ALL if here[c] < said[c] - 1]),
     }
 
 
@@ -163,6 +178,7 @@ def _ours(cells: Cells) -> dict[str, str]:
         "pibls_ms": milliseconds(cells.each("pibls", ALL, seconds)),
         "pibls_gain": span(gain.values()),
         "pibls_gain_high": with_cases(high),
+        "pibls_least": word(round(_DIGIT)),
         "pibls_digits_cases": names(list(better)),
         "pibls_digits": digits(better),
         "paper_below_pibls": names([c for c in ALL if paper("PIBLS", c)[0] < errors[c]]),
@@ -178,7 +194,6 @@ def _speed(cells: Cells) -> dict[str, str]:
         "speed_table": speed_table(cells),
         "speed_holds": f"{word(len(first) - len(fails))} cases "
         f"({span(v for v in first.values() if v >= _DIGIT)} times)",
-        "speed_fails": names(list(fails)),
         "speed_fails_factors": with_cases(fails),
         "published_slow": names([plain(published[c]) for c in fails]),
         "speed_paper_low": plain(min(printed.values())),
@@ -224,6 +239,9 @@ def _peers(cells: Cells) -> dict[str, str]:
         "tfc_errors": span(cells.each("tfc", ALL, error).values(), "sci"),
         "tfc_faster": names([c for c in ALL if tfc[c] < 1]),
         "tfc_compile": span(cells.each("tfc", ALL, lambda s: s.compile_seconds).values()),
+        "tfc_compile_least": plain(
+            min(cells.each("tfc", ALL, lambda s: s.compile_seconds / s.seconds).values())
+        ),
         "pypielm_1d": milliseconds(cells.each("pypielm", LINE, seconds)),
         "pibls_1d": milliseconds(cells.each("pibls", LINE, seconds)),
         "fastest_1d": names([f"{titles.get(s, s)} on {c}" for s, c in zip(first, LINE)]),
@@ -231,6 +249,7 @@ def _peers(cells: Cells) -> dict[str, str]:
         "pypielm_2d_high": with_cases(high),
         "pypielm_digits": digits(behind),
         "pyrfm_digits": digits(pyrfm),
+        "pyrfm_limit": word(2),
         "pyrfm_near": names([c for c, v in pyrfm.items() if v < _DIGIT**2]),
         "pyrfm_times": span(quotient(cells.each("pyrfm", ALL, seconds), mine).values()),
     }

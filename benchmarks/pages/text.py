@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 _BLANK = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _FREE = re.compile(
-    r"""TC-\d+ | PINN\ \#\d | Algorithm\ \d | Table\ \d | L2\b | H[¹²] | P[12]\b | \d[DE]\b | float\d+
+    r"""TC-\d+ | PINN\ \#\d | (?:Algorithm|Table|Figure|Definition|Assumption|Lemma|Theorem)\ \d | L2\b
+    | [\[(]-1,\ 1[\])] | H[¹²] | P[12]\b | \d[DE]\b | float\d+
     | \[[^\]]*\]\([^)]*\) | `[^`]*` | \$\$.*?\$\$ | \$[^$\n]*\$ | <!--.*?-->""",
     re.VERBOSE | re.DOTALL,
 )
@@ -25,7 +27,34 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     if wanted != set(values):
         missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
         raise KeyError(f"blanks without a value: {missing}; values without a blank: {unused}")
-    return _BLANK.sub(lambda found: values[found[1]], text)
+    return wrapped(_BLANK.sub(lambda found: values[found[1]], text))
+
+
+def wrapped(text: str, width: int = 110) -> str:
+    """Paragraphs and lists broken anew after filling; tables, headings, formulas and code stay."""
+    blocks, fenced = [], False
+    for block in text.split("\n\n"):
+        keep = fenced or re.match(r"\s*(\||#|```|\$\$|<|!\[)", block) is not None
+        fenced ^= block.count("```") % 2 == 1
+        blocks.append(block if keep else _broken(block, width))
+    return "\n\n".join(blocks).rstrip() + "\n"
+
+
+def _broken(block: str, width: int) -> str:
+    items = re.split(r"\n(?=- |\d+\. )", block.strip("\n"))
+    lines = []
+    for item in items:
+        inner = "  " if item.startswith("- ") else ""
+        lines.append(
+            textwrap.fill(
+                " ".join(item.split()),
+                width,
+                subsequent_indent=inner,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return "\n".join(lines)
 
 
 def typed_numbers(text: str) -> list[str]:

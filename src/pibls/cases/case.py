@@ -8,7 +8,6 @@ from typing import Any
 from pibls.arrays import Array, PointFunction
 from pibls.problem import Problem
 
-
 PAPER, CODE, OURS = "the paper", "the authors' code", "our choice"
 
 
