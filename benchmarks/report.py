@@ -5,7 +5,8 @@
 
 Nothing is solved here: the numbers come from the JSON of benchmarks.run, the pictures of solutions from
 the arrays of benchmarks.fields, the words in "Reading" and "Scaling" from reading.md and scaling.md beside
-the report. The same data give the same files.
+the report, which are made from stored data too (benchmarks.pages, benchmarks.scaling). The same data give the
+same files.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ python -m benchmarks.run --system pibls --case TC-5 --full --again
 The names for `--system` are in the second column below, those for `--case` head the tables; one setting
 alone is chosen with `--setting "…"`, its label as listed under "All runs". Without `--again` only what is
 not there yet is run. What must be installed is said by the command itself where it is absent. The pictures
-of the solutions: `python -m benchmarks.fields`; this page: `python -m benchmarks.report`."""
+of the solutions: `python -m benchmarks.fields`; this page: `python -m benchmarks.pages`."""
 
 
 def adapters(systems: Iterable[str]) -> dict[str, Adapter]:

@@ -1,7 +1,7 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
-docs/ablation.md, docs/sensitivity.md, docs/theory.md, docs/cases.md, docs/paper.md, the reading and the PIELM page of
-the comparison, its report, and the tables of the README. Nothing is solved or measured.
+docs/ablation.md, docs/sensitivity.md, docs/theory.md, docs/cases.md, docs/paper.md, the reading and the PIELM
+page of the comparison, its report, and the table of the README. Nothing is solved or measured.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ def blanks(data: Data) -> dict[str, str]:
     rescued = [c for c, v in against.items() if v > _RESCUED]
     near = {c: v for c, v in against.items() if c not in rescued and v > 1 / _DIGIT}
     return {
-        "seeds": word(len(next(iter(data.values()))["errors"]["broad"])),
+        "seeds": word(len(ablation.SEEDS)),
+        "earlier": _earlier(data),
         "table": _table(data),
         "near": span(near.values()),
         "near_count": word(len(near)),
@@ -77,6 +78,14 @@ def blanks(data: Data) -> dict[str, str]:
         **_search(data),
         **_waves(data),
     }
+
+
+def _earlier(data: Data) -> str:
+    """Which rows are an older measurement of which only the medians were kept."""
+    older = [c for c, f in data.items() if "earlier" in f]
+    if not older:
+        return ""
+    return f" The rows of {names(older)} are {data[older[0]]['earlier']}."
 
 
 def _rescued(data: Data, rescued: list[str]) -> dict[str, str]:

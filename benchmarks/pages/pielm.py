@@ -15,6 +15,8 @@ from benchmarks.report_tables import Summary, table
 Data = dict[str, Any]
 Choice = tuple[str, str]
 _SHOWN = 10
+_NEAR = 5.0
+"""Within this factor a figure counts as found."""
 
 
 def read() -> Data:
@@ -35,7 +37,8 @@ def distance(data: Data, case: str, choice: Choice) -> float:
 
 def choices(data: Data) -> list[Choice]:
     """The settings that were tried on every case."""
-    scales, solvers = [pielm_range.label(s) for s in pielm_range.SCALES], list(pielm_range.solvers())
+    scales = [pielm_range.label(s) for s in (*pielm_range.SCALES, *pielm_range.WIDE)]
+    solvers = list(pielm_range.solvers())
     pairs = [(a, b) for a in scales for b in solvers]
     return [(a, b) for a, b in pairs if all(b in data.get(c, {}).get(a, {}) for c in LINEAR)]
 
@@ -53,8 +56,6 @@ def blanks(data: Data, found: Sequence[Summary]) -> dict[str, str]:
     ours = cells.each("pielm", LINEAR, error)
     ranked = sorted(choices(data), key=lambda one: farthest(data, one))
     best = ranked[0]
-    gelsd = min((c for c in ranked if c[1] == "gelsd"), key=lambda one: farthest(data, one))
-    spread = [data[c][gelsd[0]]["gelsd"][0] for c in LINEAR]
     most = [printed(c) for c in LINEAR if c != "TC-7"]
     return {
         "paper_span": span((printed(c) for c in LINEAR), "sci"),
@@ -69,10 +70,40 @@ def blanks(data: Data, found: Sequence[Summary]) -> dict[str, str]:
         "best_factor": plain(farthest(data, best)),
         "nearest": _nearest(data, ranked[:_SHOWN]),
         "cases": _cases(data, ranked),
-        "gelsd_spread": span(spread, "sci"),
-        "gelsd_scale": f"R = {gelsd[0]}" if gelsd[0][0].isdigit() else "inputs as they are",
+        "wide": names([f"{s:g}" for s in pielm_range.WIDE]),
+        **_common(data),
         "paper_spread": plain(max(most) / min(most)),
         "best_span": span(cells.each("pielm-best", LINEAR, error).values(), "sci"),
+    }
+
+
+def _common(data: Data) -> dict[str, str]:
+    """The R with which plain gelsd is near the paper on the most cases, and what the others want."""
+    scales = [f"{s:g}" for s in (*pielm_range.SCALES, *pielm_range.WIDE) if s is not None]
+
+    def near(scale: str) -> list[str]:
+        return [c for c in LINEAR if distance(data, c, (scale, "gelsd")) <= _NEAR]
+
+    common = max(scales, key=lambda s: len(near(s)))
+    cases = near(common)
+    others = []
+    for case in LINEAR:
+        if case not in cases:
+            best = min(scales, key=lambda s, c=case: distance(data, c, (s, "gelsd")))  # type: ignore[misc]
+            factor = distance(data, case, (best, "gelsd"))
+            others.append(f"{case} wants R = {best} (a factor of {plain(factor)})")
+    # The R below it that is best on those cases together.
+    lower = min(
+        (s for s in scales if float(s) < float(common)),
+        key=lambda s: max(data[c][s]["gelsd"][0] for c in cases),
+    )
+    return {
+        "common_scale": common,
+        "common_factor": plain(max(distance(data, c, (common, "gelsd")) for c in cases)),
+        "common_cases": names(cases),
+        "others": f"{'; '.join(others)}.",
+        "lower": lower,
+        "rise": span(data[c][common]["gelsd"][0] / data[c][lower]["gelsd"][0] for c in cases),
     }
 
 
