@@ -73,7 +73,7 @@ def _spread(z: Array, X: Array) -> float:
     """min |z(x) - z(y)| / |x - y| over all pairs."""
 
     def squares(A: Array) -> Array:
-        return np.maximum(np.sum((A[:, None, :] - A[None, :, :]) ** 2, axis=-1), 0.0)
+        return np.asarray(np.sum((A[:, None, :] - A[None, :, :]) ** 2, axis=-1))
 
     least = np.inf
     distances = squares(X)

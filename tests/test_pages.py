@@ -8,6 +8,7 @@ import pytest
 from benchmarks import paper_tables, report_tables, store
 from benchmarks.pages import ablation, checklist, pielm, reading, sensitivity, text, theory
 from benchmarks.pages.__main__ import ROOT, pages
+from benchmarks.sensitivity import curve
 
 import pibls
 
@@ -146,7 +147,7 @@ def test_the_words_of_the_sensitivity_hold() -> None:
     """TC-9 was measured by Algorithm 2, around and at the published setting."""
     nine = sensitivity.read()["TC-9"]
     for parameter in ("nodes", "points", "scale"):
-        values, _ = sensitivity.curve(nine, parameter)
+        values, _ = curve(nine, parameter)
         assert nine["published"][parameter] in values
         assert len(values) >= 4
     scale = sensitivity.medians(nine, "scale", "max")

@@ -139,7 +139,7 @@ def _waves(data: Data) -> dict[str, str]:
     lose = {c: v for c, v in against.items() if v > 1}
     return {
         "waves_share": span(100 * data[c]["waves"]["nodes"] / data[c]["nodes"] for c in PLANE) + " %",
-        "waves_gain": span(against[c] for c in PLANE) + " times",
+        "waves_gain": span(against[c] for c in PLANE),
         "waves_lose": names(list(lose)),
         "waves_lose_factors": span(lose.values()) + " times",
     }

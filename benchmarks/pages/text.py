@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+_LARGE = 1e6
+"""Factors above this are written with an exponent."""
 _BLANK = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _FREE = re.compile(
     r"""TC-\d+ | PINN\ \#\d | (?:Algorithm|Table|Figure|Definition|Assumption|Lemma|Theorem)\ \d | L2\b
@@ -95,7 +97,12 @@ def names(cases: Sequence[str], none: str = "none") -> str:
 
 def with_cases(values: Mapping[str, float], say: str = "factor") -> str:
     """2.9× on TC-9 and 6.5× on TC-10, the smallest first."""
-    told = {"factor": lambda v: f"{plain(v)}×", "sci": sci, "plain": plain}[say]
+
+    def told(value: float) -> str:
+        if say == "sci":
+            return sci(value)
+        return f"{plain(value) if value < _LARGE else sci(value)}×"
+
     return names([f"{told(v)} on {k}" for k, v in sorted(values.items(), key=lambda item: item[1])])
 
 
