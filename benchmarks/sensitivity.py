@@ -221,7 +221,7 @@ def _curves(ax: Any, found: Mapping[str, Any], parameter: str, keys: Mapping[str
         key = next(iter(keys))
         ax.plot(
             x, [median(step)[key] for step in runs], color=PURPLE, linestyle="--", linewidth=1.2,
-            label="Gauss-Newton in its place: maximum error, time",
+            label="Gauss-Newton instead",
         )  # fmt: skip
 
 
@@ -239,12 +239,10 @@ def _reference(upper: Any, lower: Any, found: Mapping[str, Any], parameter: str)
     for ax, low in ((upper, 0.3), (lower, 0.0)):
         ax.axvline(paper[parameter], low, color=GREY, linestyle=":", linewidth=1.1, label="published setting")
     hollow = {"linestyle": "none", "markerfacecolor": "white", "markersize": 6, "zorder": 5}
-    upper.plot(
-        paper[parameter], paper["max"], "D", color=GREY, label="the paper's own maximum error, time", **hollow
-    )
+    upper.plot(paper[parameter], paper["max"], "D", color=GREY, label="the paper's result", **hollow)
     lower.plot(paper[parameter], paper["seconds"], "D", color=GREY, **hollow)
     star = {"color": RED, "markersize": 13, "markeredgecolor": "white", "zorder": 6, "linestyle": "none"}
-    upper.plot(auto[parameter], auto["max"], "*", label="automatic choice: maximum error, time", **star)
+    upper.plot(auto[parameter], auto["max"], "*", label="automatic choice", **star)
     lower.plot(auto[parameter], auto["seconds"], "*", **star)
     value = f"$R$ = {auto['scale']:.3g}" if parameter == "scale" else f"{auto[parameter]:.0f} {parameter}"
     last = max(curve(found, parameter)[0])

@@ -158,12 +158,27 @@ def _pinns(cells: Cells) -> dict[str, str]:
         "pinn2_full_cases": names(whole),
         "pinn2_gains": f"{min(gain.values()):.1f} to {max(gain.values()):.1f} digits",
         "pinn2_minutes": span(cells("pinn2", c).seconds / 60 for c in whole),
+        "pinn2_capped_better": _capped_better(cells, whole),
         "pinn_cells": f"{len(both)}",
         "pinn_better": f"{sum(v < 1 for v in both.values())}",
         "paper_tc11": names([plain(paper(p, "TC-11")[0]) for p in ("PINN #1", "PINN #2")]),
         "ours_tc11": names([sci(cells(s, "TC-11").max_error) for s in ("pinn1", "pinn2")]),
         "caps": span(capped) if capped else "no limit, so there are none; they had no",
     }
+
+
+def _capped_better(cells: Cells, whole: Sequence[str]) -> str:
+    """Where a run that was cut short, with its learning rate still high, ended lower than the whole one."""
+    lower = {
+        s.case: s.max_error
+        for s in cells.found
+        if s.system == "pinn2"
+        and s.case in whole
+        and s.capped
+        and s.max_error < cells("pinn2", s.case).max_error
+    }
+    told = [f"{sci(v)} on {c} (whole {sci(cells('pinn2', c).max_error)})" for c, v in lower.items()]
+    return f"a capped one ended at {names(told)}" if told else "but no capped one was better"
 
 
 def _ours(cells: Cells) -> dict[str, str]:
