@@ -35,8 +35,8 @@ Seconds run from the problem to a solution that can be evaluated, after imports,
 apart. Where there are several seeds the numbers are medians over them, and the worst maximum error stands
 below. *In italics, what the paper printed* for that system, on its authors' machine ({machine}); its FEM
 stands beside both orders, since it does not say which one it used; † marks an L2 error that was printed
-larger than the maximum error. The best accuracy of a case is **bold**; at 1e-15 times the size of the
-solution the differences are rounding."""
+larger than the maximum error. The best accuracy of a case is **bold**; at the level of rounding
+differences mean nothing."""
 
 _REPRODUCE = """\
 Any cell of the tables, all its settings and seeds, for instance TC-5 by `pibls`:

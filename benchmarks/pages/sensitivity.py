@@ -142,7 +142,14 @@ def _gauss(found: Data) -> dict[str, str]:
     """One descent of Gauss-Newton: the same number of steps nearly everywhere."""
     seconds = medians(found, "nodes", "seconds", "gauss-newton")
     p, low, _ = exponent(seconds, _FITTED * found["published"]["nodes"])
+    both = medians(found, "scale", "max")
+    other = medians(found, "scale", "max", "gauss-newton")
+    apart = max(both, key=lambda v: both[v] / other[v])
     return {
+        "apart_scale": f"{apart:g}",
+        "apart_2": sci(both[apart]),
+        "apart_seconds": plain(medians(found, "scale", "seconds")[apart]),
+        "apart_gauss": sci(other[apart]),
         "exponent_gauss": f"{p:.1f}",
         "fit_gauss_from": f"{low:,.0f}",
         "points_exponent_gauss": _points_exponent(found, "gauss-newton"),
