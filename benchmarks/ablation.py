@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import errors, threads
+from pibls.basis.scale import scale_for
 from pibls.cases.case import Case
-from pibls.scale import scale_for
 
 DATA = Path(__file__).resolve().parents[1] / "docs/data/ablation.json"
 SEEDS = range(5)

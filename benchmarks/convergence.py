@@ -33,7 +33,7 @@ from benchmarks.measure import threads
 from benchmarks.sensitivity import BLUE, GREEN, GREY, RED, paper_style
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
-from pibls.scale import scale_for
+from pibls.basis.scale import scale_for
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/convergence.json"

@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import table, threads, timed
 from pibls.domain import box_of
-from pibls.lowering import lower
-from pibls.points import place
-from pibls.system import assemble
+from pibls.problem.lowering import lower
+from pibls.system.points import place
+from pibls.system.system import assemble
 
 
 def import_seconds(module: str, repeats: int = 7) -> float:

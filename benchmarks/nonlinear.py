@@ -18,10 +18,10 @@ from benchmarks.measure import errors, table, threads, timed
 from pibls.arrays import Array
 from pibls.cases.case import Case
 from pibls.domain import box_of
-from pibls.lowering import lower
-from pibls.points import place
+from pibls.problem.lowering import lower
 from pibls.solver.protocol import linear_start
-from pibls.system import System, assemble
+from pibls.system.points import place
+from pibls.system.system import System, assemble
 
 CASES = ("TC-9", "TC-10", "TC-11")
 

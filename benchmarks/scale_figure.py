@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import errors, threads
 from benchmarks.sensitivity import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, paper_style
-from pibls.scale import SHARE, TABLE, WIDTHS, rank_share, scale_for
+from pibls.basis.scale import SHARE, TABLE, WIDTHS, rank_share, scale_for
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs/data/scale.json"

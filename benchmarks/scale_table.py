@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import threads
-from pibls.scale import KINDS, measured_scale
+from pibls.basis.scale import KINDS, measured_scale
 
 WIDTHS = (32, 64, 128, 256, 512, 1024)
 

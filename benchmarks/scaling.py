@@ -33,9 +33,9 @@ from benchmarks.measure import table
 from benchmarks.run import ROOT, environment
 from benchmarks.sensitivity import BLUE, GREEN, GREY, ORANGE, RED, paper_style
 from benchmarks.worker import machine
-from pibls import streaming
 from pibls.arrays import Array
-from pibls.scale import scale_for
+from pibls.basis.scale import scale_for
+from pibls.system import streaming
 
 FOLDER = ROOT / "docs" / "benchmarks"
 DATA, PAGE, FIGURE = FOLDER / "scaling.json", FOLDER / "scaling.md", FOLDER / "figures" / "scaling.png"

@@ -8,9 +8,9 @@ from math import factorial
 import numpy as np
 import pytest
 
-from pibls.activation import ACTIVATIONS, Activation, Sine, activation
 from pibls.arrays import Array
 from pibls.basis import Broad, Features
+from pibls.basis.activation import ACTIVATIONS, Activation, Sine, activation
 from pibls.errors import ProblemError
 from tests.taylor import DEFINITIONS, coefficients, mp
 

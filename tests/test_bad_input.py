@@ -14,7 +14,7 @@ from sympy.physics.units import meter
 from sympy.vector import CoordSys3D
 
 import pibls
-from pibls.activation import Tanh
+from pibls.basis.activation import Tanh
 
 lib: Any = pibls  # untyped on purpose: these calls are wrong, and a type checker would say so
 

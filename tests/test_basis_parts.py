@@ -9,7 +9,7 @@ import pytest
 
 import pibls
 from pibls.basis import BasisSpec, jet
-from pibls.scale import TABLE, WIDTHS, rank_share, scale_for
+from pibls.basis.scale import TABLE, WIDTHS, rank_share, scale_for
 
 BOX = np.array([[0.0, 2.0], [-1.0, 0.5]])
 SPECS: list[BasisSpec] = [

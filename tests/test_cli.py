@@ -297,7 +297,7 @@ def test_help_shows_examples() -> None:
 
 PRESSED = """
 import os, signal
-from pibls import tune
+from pibls.search import loop as tune
 told = tune.Search._report
 
 def press_ctrl_c(self, now, error):

@@ -12,8 +12,8 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.lowering import lower
-from pibls.points import PointSet, place
+from pibls.problem.lowering import lower
+from pibls.system.points import PointSet, place
 
 x, y, z, t = sp.symbols("x y z t")
 u1 = sp.Function("u")(x)

@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.corners import clashes
+from pibls.diagnose.corners import clashes
 from tests.test_gallery import common
 
 x, y, t = sp.symbols("x y t")

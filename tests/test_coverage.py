@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.coverage import uncovered
+from pibls.diagnose.coverage import uncovered
 
 x, y, t = sp.symbols("x y t")
 U = sp.Function("u")

@@ -20,8 +20,9 @@ import numpy as np
 import pytest
 
 import pibls
-from pibls.basis import Decomposed, FeatureBasis
+from pibls.basis import FeatureBasis
 from pibls.io.container import MAX_FILE, MAX_HEADER, SIGNATURE, VERSION
+from pibls.space import Decomposed
 from tests.saved import START, check_same, quickly, small
 
 # --- damage ---------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
-from pibls.basis import Decomposed, Features, Waves
-from pibls.blocks import Blocks, Strip
-from pibls.points import Points
-from pibls.solver import block_qr
-from pibls.solver.ridge_qr import RidgeQR, RidgeQRFactorization
+from pibls.basis import Features, Waves
+from pibls.linalg import block_qr
+from pibls.linalg.blocks import Blocks, Strip
+from pibls.linalg.ridge_qr import RidgeQR, RidgeQRFactorization
+from pibls.space import Decomposed
+from pibls.system.points import Points
 
 x, y, t = sp.symbols("x y t")
 

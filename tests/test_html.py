@@ -17,7 +17,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.typeset import equation_latex, latex, name_latex, short_latex, short_name
+from pibls.text.typeset import equation_latex, latex, name_latex, short_latex, short_name
 from tests import solved
 from tests.solved import MANY, Ball, Ring, t, x, y, z
 

@@ -16,10 +16,10 @@ import pibls
 from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec
 from pibls.domain import box_of
-from pibls.lowering import LoweredProblem, lower
-from pibls.points import PointSet, place
 from pibls.problem import Region
-from pibls.system import System, assemble, residuals_at
+from pibls.problem.lowering import LoweredProblem, lower
+from pibls.system.points import PointSet, place
+from pibls.system.system import System, assemble, residuals_at
 
 x, y, t = sp.symbols("x y t")
 SMALL = pibls.Points(8, 9, 4)
@@ -284,7 +284,7 @@ def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) ->
     w = np.random.default_rng(1).uniform(-0.5, 0.5, spec.size)
     whole = assemble(lowered, where, basis)
     plain = residuals_at(lowered, where, basis, w)[0]
-    monkeypatch.setattr("pibls.system._SLICE_ENTRIES", 1)
+    monkeypatch.setattr("pibls.system.system._SLICE_ENTRIES", 1)
     sliced = assemble(lowered, where, basis)
     np.testing.assert_allclose(sliced.jacobian(w), whole.jacobian(w), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(sliced.residual(w), whole.residual(w), rtol=1e-12, atol=1e-13)

@@ -11,15 +11,15 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.activation import ACTIVATIONS, Activation, activation
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis, Broad, Features
+from pibls.basis.activation import ACTIVATIONS, Activation, activation
 from pibls.basis.broad import BroadBasis, orthonormal
 from pibls.basis.layer import Layer
 from pibls.basis.sparse import lasso, refine
-from pibls.lowering import lower
-from pibls.points import place
-from pibls.system import assemble
+from pibls.problem.lowering import lower
+from pibls.system.points import place
+from pibls.system.system import assemble
 from tests.taylor import Series, add, affine, compose, derivative, indices, mp
 
 ORDER = 6

@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.attempt import Bench
 from pibls.basis import Waves
-from pibls.lowering import lower
-from pibls.march import Frozen, is_evolution, march, shortened
+from pibls.problem.lowering import lower
+from pibls.search.attempt import Bench
+from pibls.search.march import Frozen, is_evolution, march, shortened
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)

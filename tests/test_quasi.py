@@ -7,8 +7,19 @@ import pytest
 from scipy.stats import qmc
 
 from pibls.arrays import Array
+from pibls.basis.quasi import (
+    CLOSED_RULES,
+    RULES,
+    chebyshev,
+    closed_grid,
+    grid,
+    halton,
+    lhs,
+    lobatto,
+    rule,
+    sobol,
+)
 from pibls.errors import ProblemError
-from pibls.quasi import CLOSED_RULES, RULES, chebyshev, closed_grid, grid, halton, lhs, lobatto, rule, sobol
 
 RANDOM_RULES = ["sobol", "halton", "uniform", "lhs"]
 TENSOR_RULES = ["grid", "chebyshev"]

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import scaling
 from benchmarks.scaling import Run, Size
 
-from pibls import streaming
+from pibls.system import streaming
 
 
 def made_up(size: Size) -> Run:

@@ -16,10 +16,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.activation import ACTIVATIONS, Sine, Tanh
 from pibls.arrays import Array, MultiIndex
-from pibls.basis import Decomposed, FeatureBasis, WaveBasis
+from pibls.basis import FeatureBasis, WaveBasis
+from pibls.basis.activation import ACTIVATIONS, Sine, Tanh
 from pibls.basis.layer import Layer
+from pibls.space import Decomposed
 from tests import solved
 from tests.saved import back, check_same, equal, quickly, small, u, v
 from tests.solved import t, x, y
@@ -189,7 +190,7 @@ def test_the_order_in_memory_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
-    from pibls.estimate import ErrorEstimate, Norms
+    from pibls.search.estimate import ErrorEstimate, Norms
 
     odd = _with(
         small(),

@@ -9,7 +9,8 @@ import pytest
 
 import pibls
 from pibls.arrays import Array
-from pibls.solver import LinearSolver, Method
+from pibls.linalg import LinearSolver
+from pibls.solver import Method
 from pibls.solver.protocol import Equations
 
 LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]

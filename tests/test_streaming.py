@@ -12,19 +12,20 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls import streaming
 from pibls.arrays import Array
+from pibls.basis.scale import scale_for
 from pibls.domain import box_of
-from pibls.lowering import lower
-from pibls.points import place
-from pibls.rows import Matrix, Rows, is_finite, norms
-from pibls.scale import scale_for
-from pibls.solver import Factorization, LinearSolver, Method
+from pibls.linalg import Factorization, LinearSolver
+from pibls.linalg.rows import Matrix, Rows, is_finite, norms
+from pibls.linalg.streamed_qr import StreamedFactorization, reduced
+from pibls.problem.lowering import lower
+from pibls.solver import Method
 from pibls.solver.homotopy import Homotopy
-from pibls.solver.streamed_qr import StreamedFactorization, reduced
 from pibls.solver.trust_region import Triangle
-from pibls.streaming import StreamedSystem, system_of
-from pibls.system import System, assemble
+from pibls.system import streaming
+from pibls.system.points import place
+from pibls.system.streaming import StreamedSystem, system_of
+from pibls.system.system import System, assemble
 
 SOLVERS: list[LinearSolver] = [
     pibls.SVD(), pibls.PivotedQR(), pibls.PivotedQR(rows=False), pibls.RidgeQR(),

@@ -17,7 +17,7 @@ from benchmarks import (
 )
 
 import pibls
-from pibls.scale import scale_for
+from pibls.basis.scale import scale_for
 
 pytest.importorskip("matplotlib")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pibls
 from benchmarks.peers.adapter import SEEDS, CannotError, Outcome, Setting, Task
 from benchmarks.peers.pibls_itself import warm_up
-from pibls.activation import activation
 from pibls.arrays import Array
 from pibls.basis import FeatureBasis
+from pibls.basis.activation import activation
 from pibls.basis.layer import Layer
 from pibls.cases.case import Case
 

@@ -18,7 +18,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from pibls.problem.typeset import equation_latex
+from pibls.text.typeset import equation_latex
 
 FIGURES = common.HERE / "figures"
 MEASURED = FIGURES / "measured.json"

@@ -11,16 +11,18 @@ from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
 from pibls.solve import solve
 
 if TYPE_CHECKING:
-    from pibls.basis import Broad, Decomposed, Features, Joined, Ridges, Waves
+    from pibls.basis import Broad, Features, Joined, Ridges, Waves
     from pibls.domain import Box, Domain, During, Interval, Shape
-    from pibls.estimate import ErrorEstimate
     from pibls.io import load
-    from pibls.points import Points
+    from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin, dn, known
+    from pibls.search.estimate import ErrorEstimate
+    from pibls.search.loop import Progress
     from pibls.solution import Solution
-    from pibls.solver import SVD, GaussNewton, LeastSquares, NLSQPerturb, PivotedQR, RidgeQR, TrustRegion
+    from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
+    from pibls.space import Decomposed
     from pibls.status import Status
-    from pibls.tune import Progress
+    from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
 _LATER = {
@@ -41,21 +43,21 @@ _LATER = {
     "Broad": "basis",
     "Features": "basis",
     "Waves": "basis",
-    "Decomposed": "basis",
+    "Decomposed": "space",
     "Joined": "basis",
     "Ridges": "basis",
-    "ErrorEstimate": "estimate",
-    "Points": "points",
+    "ErrorEstimate": "search.estimate",
+    "Points": "system.points",
     "Solution": "solution",
-    "SVD": "solver",
+    "SVD": "linalg",
     "GaussNewton": "solver",
     "LeastSquares": "solver",
     "NLSQPerturb": "solver",
-    "PivotedQR": "solver",
-    "RidgeQR": "solver",
+    "PivotedQR": "linalg",
+    "RidgeQR": "linalg",
     "TrustRegion": "solver",
     "Status": "status",
-    "Progress": "tune",
+    "Progress": "search.loop",
     "load": "io",
 }
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import Basis
+from pibls.diagnose.corners import clashes
+from pibls.diagnose.coverage import uncovered
 from pibls.errors import ProblemError
-from pibls.estimate import ErrorEstimate, Norms
 from pibls.later import Later
-from pibls.lowering import Residual, lower_form
 from pibls.problem import Inside, Jet, Language, Problem, within
-from pibls.problem.corners import clashes
-from pibls.problem.coverage import uncovered
+from pibls.problem.lowering import Residual, lower_form
+from pibls.search.estimate import ErrorEstimate, Norms
 from pibls.status import Status
-from pibls.system import jet_values
+from pibls.system.system import jet_values
 
 _NAMED = 3  # corners
 _SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
@@ -209,7 +209,7 @@ class Solution:
     to_vtk = Later("pibls.exchange:to_vtk")
     to_csv = Later("pibls.exchange:to_csv")
     save = Later("pibls.io:save")
-    _repr_html_ = Later("pibls.html:solution_html")
+    _repr_html_ = Later("pibls.notebook.solution:solution_html")
 
 
 @dataclass(frozen=True)

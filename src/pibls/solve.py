@@ -12,11 +12,11 @@ from pibls.errors import ConvergenceWarning, ProblemError
 if TYPE_CHECKING:
     # Only at the first solve: `import pibls` need not wait for what it does not use.
     from pibls.basis import BasisSpec
-    from pibls.points import Points
     from pibls.problem import Problem
+    from pibls.search.loop import Progress
     from pibls.solution import Solution
     from pibls.solver import Method
-    from pibls.tune import Progress
+    from pibls.system.points import Points
 
 
 def solve(
@@ -71,16 +71,19 @@ def solve(
     began = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
-    from pibls import drive
+    from pibls.search import drive
+    from pibls.solution import Solution
 
     request = drive.Request(tol, basis, points, method, int(seed), max_nodes, time_limit, began)
     if not progress:
-        solution = drive.run(problem, request, callback)
+        answer = drive.run(problem, request, callback)
     else:
-        from pibls.progress import shown
+        from pibls.search.progress import shown
 
         with shown(callback) as both:
-            solution = drive.run(problem, request, both)
+            answer = drive.run(problem, request, both)
+    seconds = time.perf_counter() - began
+    solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
     return solution

@@ -1,8 +1,7 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Ridges` placed ones; `Joined` puts several side by side, `Decomposed` one in each cell."""
+sines and cosines, `Ridges` placed ones; `Joined` puts several side by side."""
 
 from pibls.basis.broad import Broad, BroadBasis
-from pibls.basis.decomposed import Decomposed, DecomposedBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
@@ -14,8 +13,6 @@ __all__ = [
     "BasisSpec",
     "Broad",
     "BroadBasis",
-    "Decomposed",
-    "DecomposedBasis",
     "FeatureBasis",
     "Features",
     "Joined",

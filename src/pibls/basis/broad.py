@@ -14,8 +14,8 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from pibls.activation import Activation, activation
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.activation import Activation, activation
 from pibls.basis.chain import Composition, closure
 from pibls.basis.checks import positive_scale, whole
 from pibls.basis.layer import Layer

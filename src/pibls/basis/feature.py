@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.activation import Activation, Sine, activation
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.activation import Activation, Sine, activation
 from pibls.basis.checks import positive_scale, whole
 from pibls.basis.layer import Layer
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.activation import Activation
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.activation import Activation
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.activation import Activation, activation
 from pibls.arrays import Array
+from pibls.basis.activation import Activation, activation
 from pibls.basis.checks import positive_scale, whole
 from pibls.basis.feature import FeatureBasis
 from pibls.basis.layer import Layer

@@ -19,9 +19,9 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.checks import positive_scale, whole
+from pibls.basis.quasi import sobol
+from pibls.basis.sincos import cos_and_sin
 from pibls.errors import ProblemError
-from pibls.quasi import sobol
-from pibls.sincos import cos_and_sin
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import sympy as sp
 from pibls.basis import Broad
 from pibls.cases.case import Case, Published
 from pibls.domain import Box, Interval
-from pibls.points import Points
 from pibls.problem import Dirichlet, Initial, Periodic, Problem
 from pibls.solver import LeastSquares, NLSQPerturb
+from pibls.system.points import Points
 
 x, y, t = sp.symbols("x y t")
 pi = sp.pi

@@ -351,8 +351,8 @@ def _targets(file: ProblemFile, folder: Path, picture: Path | None) -> dict[str,
 
 
 def _sketch(file: ProblemFile, path: Path) -> None:
-    from pibls.problem.sketch import sketch
-    from pibls.problem.wording import condition_regions
+    from pibls.notebook.sketch import sketch
+    from pibls.problem import condition_regions
 
     drawn = sketch(file.problem.domain, condition_regions(file.problem))
     if not drawn:

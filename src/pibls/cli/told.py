@@ -8,10 +8,10 @@ import sympy as sp
 from rich.table import Table
 from rich.text import Text
 
+from pibls.diagnose.corners import clashes
+from pibls.diagnose.coverage import uncovered
+from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.problem import Problem
-from pibls.problem.corners import clashes
-from pibls.problem.coverage import uncovered
-from pibls.problem.wording import PlainPen, conditions_in_words
 from pibls.solution import Solution
 
 

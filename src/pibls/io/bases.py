@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pibls.activation import ACTIVATIONS, Activation
 from pibls.arrays import Array
-from pibls.basis import Basis, BroadBasis, DecomposedBasis, FeatureBasis, JoinedBasis, WaveBasis
+from pibls.basis import Basis, BroadBasis, FeatureBasis, JoinedBasis, WaveBasis
+from pibls.basis.activation import ACTIVATIONS, Activation
 from pibls.basis.layer import Layer
 from pibls.errors import ProblemError
 from pibls.io.record import Record, damaged
+from pibls.space import DecomposedBasis
 
 _MAX_DEPTH = 8
 """Bases inside each other."""

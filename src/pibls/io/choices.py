@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import Broad, Decomposed, Features, Joined, Ridges, Waves
+from pibls.basis import Broad, Features, Joined, Ridges, Waves
 from pibls.errors import ProblemError
 from pibls.io.bases import activation_name
 from pibls.io.record import Record, damaged
-from pibls.points import Points
+from pibls.space import Decomposed
+from pibls.system.points import Points
 
 _CLASSES = {c.__name__: c for c in (Broad, Decomposed, Features, Joined, Points, Ridges, Waves)}
 

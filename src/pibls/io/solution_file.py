@@ -15,7 +15,6 @@ from pibls._version import __version__
 from pibls.arrays import PointFunction
 from pibls.domain import box_of
 from pibls.errors import ProblemError
-from pibls.estimate import ErrorEstimate, Norms
 from pibls.io.bases import Builder, Describer
 from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
@@ -23,9 +22,10 @@ from pibls.io.problem_file import parse_problem
 from pibls.io.record import Record, damaged, plain
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
+from pibls.search.estimate import ErrorEstimate, Norms
+from pibls.search.loop import Progress
 from pibls.solution import Solution
 from pibls.status import Status
-from pibls.tune import Progress
 
 _SAVE = "solution.save(path)"
 

@@ -11,9 +11,9 @@ from pibls.plot.scene import Quantity
 from pibls.plot.show import scene_of, show
 from pibls.problem.conditions import residual_of
 from pibls.problem.known import as_expression
-from pibls.problem.typeset import name_latex
 from pibls.sample import Field
 from pibls.solution import Solution
+from pibls.text.typeset import name_latex
 
 
 def plot_error(

@@ -9,8 +9,8 @@ from typing import Any
 
 from pibls.plot.backend import matplotlib
 from pibls.problem import Problem
-from pibls.problem.typeset import name_latex
 from pibls.sample import units_of
+from pibls.text.typeset import name_latex
 
 
 @dataclass(frozen=True)

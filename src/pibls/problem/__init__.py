@@ -3,7 +3,7 @@
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
 from pibls.problem.form import Datum, Form, Jet, Language
 from pibls.problem.known import known
-from pibls.problem.problem import Problem, Statement
+from pibls.problem.problem import Problem, Statement, condition_regions
 from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot, within
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Slice",
     "Spot",
     "Statement",
+    "condition_regions",
     "dn",
     "known",
     "within",

@@ -11,6 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.domain import Domain, check_domain, time_of
 from pibls.errors import ProblemError
+from pibls.later import Later
 from pibls.problem.conditions import (
     Condition,
     Dirichlet,
@@ -108,10 +109,7 @@ class Problem:
         """What the words of this problem mean, for expressions that come later."""
         return Language(self.coordinates, time_of(self.domain), self.unknowns)
 
-    def _repr_html_(self) -> str:
-        from pibls.problem.html import problem_html
-
-        return problem_html(self)
+    _repr_html_ = Later("pibls.notebook.problem:problem_html")
 
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
@@ -321,3 +319,13 @@ def _distinct(labels: list[str]) -> list[str]:
         before = labels[:i].count(label)
         out.append(label if not before else f"{label} ({before + 1})")
     return out
+
+
+def condition_regions(problem: Problem) -> tuple[Region, ...]:
+    """Where each condition holds. (A periodic one is several statements, of which the first says it.)"""
+    out = []
+    for statement in problem.statements[len(problem.equations) :]:
+        derived = isinstance(statement.region, Pair) and any(any(j.alpha) for j in statement.form.jets)
+        if not derived:
+            out.append(statement.region)
+    return tuple(out)

@@ -13,8 +13,8 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.problem import Problem
-from pibls.problem.typeset import short_latex, short_name
 from pibls.solution import Component, Solution
+from pibls.text.typeset import short_latex, short_name
 
 
 @dataclass(frozen=True)

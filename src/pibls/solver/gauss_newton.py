@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.rows import Rows, norms
+from pibls.linalg import ScaledSolver
+from pibls.linalg.ridge_qr import RidgeQR
+from pibls.linalg.rows import Rows, norms
 from pibls.solver.homotopy import Homotopy
-from pibls.solver.protocol import Equations, Outcome, ScaledSolver, cost_of, starting_values
-from pibls.solver.ridge_qr import RidgeQR
+from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
 from pibls.status import Status
 
 _HALVINGS = 12

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.rows import Matrix, blended
+from pibls.linalg.rows import Matrix, blended
 from pibls.solver.protocol import Equations
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.errors import ProblemError
-from pibls.solver.protocol import Equations, LinearSolver, Outcome, cost_of, linear_start
-from pibls.solver.svd import SVD
+from pibls.linalg import LinearSolver
+from pibls.linalg.svd import SVD
+from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
 from pibls.status import Status
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.solver.protocol import Equations, LinearSolver, Outcome, linear_start
-from pibls.solver.svd import SVD
+from pibls.linalg import LinearSolver
+from pibls.linalg.svd import SVD
+from pibls.solver.protocol import Equations, Outcome, linear_start
 from pibls.solver.trust_region import TrustRegion
 from pibls.status import Status
 

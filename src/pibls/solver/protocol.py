@@ -1,4 +1,4 @@
-"""Two small protocols: linear solvers factor and apply, methods take a system to an outcome."""
+"""A method takes a system, r(w) and J(w), to an outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.rows import Matrix, is_finite
+from pibls.linalg.protocol import Factorization
+from pibls.linalg.rows import Matrix, is_finite
 from pibls.status import Status
 
 
@@ -38,35 +39,6 @@ class Equations(Protocol):
 
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
-
-
-class Factorization(Protocol):
-    """A factored matrix."""
-
-    @property
-    def rank(self) -> int:
-        """The numerical rank that was used."""
-
-    def apply(self, b: Array) -> Array:
-        """The minimum-norm least-squares solution of A w = b."""
-
-
-class LinearSolver(Protocol):
-    """Least squares for one matrix and any number of right-hand sides."""
-
-    def factor(self, A: Matrix) -> Factorization:
-        """Factor A, which is left unchanged."""
-
-
-class ScaledSolver(Protocol):
-    """A linear solver whose row norms and truncation can be prescribed, as nonlinear methods need."""
-
-    @property
-    def cond(self) -> float:
-        """The smallest truncation, relative to the largest singular value."""
-
-    def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
-        """Factor diag(1/scale)·A, truncated or regularised at ``cond``."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.rows import Matrix, Rows
+from pibls.linalg.rows import Matrix, Rows
+from pibls.linalg.streamed_qr import reduced
 from pibls.solver.protocol import Equations, cost_of
-from pibls.solver.streamed_qr import reduced
 
 _EPS = float(np.finfo(float).eps)
 _REJECTIONS = 10

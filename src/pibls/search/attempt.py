@@ -10,24 +10,26 @@ from math import prod
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec, Decomposed, DecomposedBasis
+from pibls.basis import Basis, BasisSpec
 from pibls.basis.growth import Growth
-from pibls.decomposition import jumps
 from pibls.domain import Domain, box_of, time_of
 from pibls.errors import ProblemError
-from pibls.estimate import Norms, judge, norms_of
-from pibls.lowering import LoweredProblem, Residual
-from pibls.points import Points, PointSet, place
+from pibls.linalg import Factorization, RidgeQR
+from pibls.linalg.block_qr import BlockFactorization
+from pibls.linalg.ridge_qr import RidgeQRFactorization
+from pibls.linalg.rows import Matrix, is_finite
+from pibls.linalg.streamed_qr import StreamedFactorization
+from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region, Slice
-from pibls.rows import Matrix, is_finite
-from pibls.solver import Factorization, GaussNewton, Method, Outcome, RidgeQR
-from pibls.solver.block_qr import BlockFactorization
-from pibls.solver.ridge_qr import RidgeQRFactorization
-from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.search.estimate import Norms, judge, norms_of
+from pibls.solver import GaussNewton, Method, Outcome
+from pibls.space import Decomposed, DecomposedBasis
 from pibls.status import Status
-from pibls.streaming import AnySystem, system_of
-from pibls.system import residuals_at
-from pibls.threads import sensible_threads
+from pibls.system.decomposition import jumps
+from pibls.system.points import Points, PointSet, place
+from pibls.system.streaming import AnySystem, system_of
+from pibls.system.system import residuals_at
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _CANDIDATES = 16  # points looked at for each place that is drawn

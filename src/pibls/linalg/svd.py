@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.rows import Matrix, Rows
-from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.linalg.rows import Matrix, Rows
+from pibls.linalg.streamed_qr import StreamedFactorization
 
 
 @dataclass(frozen=True)

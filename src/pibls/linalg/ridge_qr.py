@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.blocks import Blocks
-from pibls.rows import Matrix, Rows, norms
-from pibls.solver import block_qr
-from pibls.solver.pivoted_qr import Reflectors
-from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.linalg import block_qr
+from pibls.linalg.blocks import Blocks
+from pibls.linalg.pivoted_qr import Reflectors
+from pibls.linalg.rows import Matrix, Rows, norms
+from pibls.linalg.streamed_qr import StreamedFactorization
 
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 16

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
-from pibls.basis import BasisSpec, Broad, Decomposed, Features, Joined, Ridges, Waves
+from pibls.basis import BasisSpec, Broad, Features, Joined, Ridges, Waves
+from pibls.basis.scale import scale_for
 from pibls.basis.waves import few_coordinates
-from pibls.scale import scale_for
+from pibls.space import Decomposed
 
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates
 _LEAST_GROUP = 8

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pibls.attempt import Attempt, Bench, attempt, left_over, where_large
 from pibls.basis import BasisSpec
-from pibls.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
-from pibls.family import BroadFamily, CellFamily, Family, LocalFamily, RidgeFamily, WaveFamily
-from pibls.march import is_evolution, march
-from pibls.points import Points
+from pibls.search.attempt import Attempt, Bench, attempt, left_over, where_large
+from pibls.search.estimate import OTHER_SCALE, SAFETY, ErrorEstimate, compare
+from pibls.search.family import BroadFamily, CellFamily, Family, LocalFamily, RidgeFamily, WaveFamily
+from pibls.search.march import is_evolution, march
 from pibls.solver import Method
 from pibls.status import Status
+from pibls.system.points import Points
 
 _FIRST = {1: 32, 2: 128, 3: 256}
 _FLAT = 0.5  # a doubling that does not halve the residual gains nothing …

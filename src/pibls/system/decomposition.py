@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis import Basis, DecomposedBasis
-from pibls.basis.decomposed import Interface
-from pibls.blocks import Blocks, Strip
-from pibls.lowering import LoweredProblem
-from pibls.points import PointSet
+from pibls.basis import Basis
+from pibls.basis.quasi import CLOSED_RULES
+from pibls.linalg.blocks import Blocks, Strip
 from pibls.problem import Region
-from pibls.quasi import CLOSED_RULES
-from pibls.system import System, assemble, jet_values
+from pibls.problem.lowering import LoweredProblem
+from pibls.space import DecomposedBasis
+from pibls.space.decomposed import Interface
+from pibls.system.points import PointSet
+from pibls.system.system import System, assemble, jet_values
 
 
 @dataclass(frozen=True)

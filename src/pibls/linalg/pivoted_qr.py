@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.rows import Matrix, Rows, norms
-from pibls.solver.streamed_qr import StreamedFactorization
+from pibls.linalg.rows import Matrix, Rows, norms
+from pibls.linalg.streamed_qr import StreamedFactorization
 
 _SKETCHES = (6, 3)  # sketch with m/6 rows, then m/3; beyond that the full matrix is as cheap
 _SKETCH_FROM = 256  # columns below which it is not worth while

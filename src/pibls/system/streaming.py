@@ -13,13 +13,14 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Basis, DecomposedBasis
-from pibls.decomposition import DecomposedSystem
-from pibls.lowering import LoweredProblem, Residual
-from pibls.points import PointSet
+from pibls.basis import Basis
+from pibls.linalg.rows import Rows
 from pibls.problem import Region
-from pibls.rows import Rows
-from pibls.system import System, assemble, jet_values
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.space import DecomposedBasis
+from pibls.system.decomposition import DecomposedSystem
+from pibls.system.points import PointSet
+from pibls.system.system import System, assemble, jet_values
 
 HELD_ENTRIES = 1 << 28
 """Entries (2 GiB) up to which the matrices are held; solvers need two to three times as much."""

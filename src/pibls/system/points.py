@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.quasi import CLOSED_RULES, RULES, rule
 from pibls.domain import Boundary, Domain, Face, box_of, faces_of, lengths_of, time_of
 from pibls.domain.face import join
 from pibls.errors import ProblemError
-from pibls.lowering import LoweredProblem
 from pibls.problem import Inside, Pair, Part, Region, Slice, Spot
-from pibls.quasi import CLOSED_RULES, RULES, rule
+from pibls.problem.lowering import LoweredProblem
 
 _PROBES = 1024
 _WHOLE = Part()

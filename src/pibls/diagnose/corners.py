@@ -21,8 +21,8 @@ from pibls.domain import Boundary, box_of, faces_of, time_of
 from pibls.domain.face import Extruded, FlatFace
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
+from pibls.problem.problem import condition_regions
 from pibls.problem.region import Part, Region, Slice
-from pibls.problem.wording import condition_regions
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.attempt import Attempt, Bench, attempt
 from pibls.basis import Basis, BasisSpec
 from pibls.domain import Domain, Interval, box_of, faces_of, time_of
 from pibls.domain.time import During
 from pibls.errors import ProblemError
-from pibls.lowering import LoweredProblem
 from pibls.problem import Pair, Part, Slice, Spot
+from pibls.problem.lowering import LoweredProblem
+from pibls.search.attempt import Attempt, Bench, attempt
 
 _FIRST, _GROWTH, _LEAST = 1 / 16, 1.5, 1 / 256
 _MOST = 32  # attempts

@@ -14,10 +14,10 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import Basis
-from pibls.lowering import LoweredProblem
-from pibls.points import PointSet
 from pibls.problem import Region
-from pibls.system import residuals_at
+from pibls.problem.lowering import LoweredProblem
+from pibls.system.points import PointSet
+from pibls.system.system import residuals_at
 
 OTHER_SCALE = 0.85
 SAFETY = 4.0  # κ, from benchmarks/calibration.py

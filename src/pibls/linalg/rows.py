@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.blocks import Blocks
+from pibls.linalg.blocks import Blocks
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.sincos import cos_and_sin
 from pibls.errors import ProblemError
-from pibls.sincos import cos_and_sin
 
 
 @runtime_checkable

@@ -18,8 +18,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.rows import Rows
-from pibls.solver.protocol import Factorization
+from pibls.linalg.protocol import Factorization
+from pibls.linalg.rows import Rows
 
 _BLOCK = 32
 F = TypeVar("F", bound=Factorization)

@@ -17,8 +17,8 @@ import numpy as np
 
 from pibls.basis.feature import Features
 from pibls.basis.protocol import BasisSpec
+from pibls.basis.quasi import sobol
 from pibls.basis.waves import Waves
-from pibls.quasi import sobol
 
 SHARE = 0.8
 WIDTHS = (32, 64, 128, 256, 512, 1024)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.blocks import Blocks, Strip
+from pibls.linalg.blocks import Blocks, Strip
 
 
 @dataclass(frozen=True)

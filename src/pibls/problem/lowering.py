@@ -1,6 +1,6 @@
 r"""SymPy → NumPy: r = Σⱼ aⱼ(x) Jⱼ + ρ(x, J) as functions of point arrays.
 
-The last module that sees SymPy. Each form is compiled once, with common subexpressions shared;
+The last step that sees SymPy. Each form is compiled once, with common subexpressions shared;
 nothing symbolic happens in any loop after this.
 """
 
@@ -15,7 +15,9 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.problem import Datum, Form, Jet, Problem, Region
+from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.problem import Problem
+from pibls.problem.region import Region
 
 _ELEMENTARY = (
     sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan, sp.atan2, sp.sinh, sp.cosh,

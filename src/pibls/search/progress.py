@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pibls.errors import ProblemError
-from pibls.tune import Progress
+from pibls.search.loop import Progress
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy as sp
 
+from pibls.problem.problem import condition_regions
 from pibls.problem.region import Inside, Pair, Part, Region, Slice, Spot
-from pibls.problem.typeset import equation_latex, latex, name_latex, separated, short_name
+from pibls.text.typeset import equation_latex, latex, name_latex, separated, short_name
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
@@ -97,16 +98,6 @@ def _relation(e: Any) -> str:
         sign = {"==": "="}.get(e.rel_op, e.rel_op)
         return f"{_plain(e.lhs)} {sign} {_plain(e.rhs)}"
     return str(e)
-
-
-def condition_regions(problem: Problem) -> tuple[Region, ...]:
-    """Where each condition holds. (A periodic one is several statements, of which the first says it.)"""
-    out = []
-    for statement in problem.statements[len(problem.equations) :]:
-        derived = isinstance(statement.region, Pair) and any(any(j.alpha) for j in statement.form.jets)
-        if not derived:
-            out.append(statement.region)
-    return tuple(out)
 
 
 def conditions_in_words(problem: Problem, pen: Pen) -> list[tuple[str, str]]:

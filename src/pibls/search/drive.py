@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from pibls.attempt import Attempt, Bench, attempt
-from pibls.basis import BasisSpec
-from pibls.estimate import OTHER_SCALE, ErrorEstimate, compare
-from pibls.lowering import lower
-from pibls.points import Points
+from pibls.arrays import Array
+from pibls.basis import Basis, BasisSpec
+from pibls.linalg import PivotedQR
 from pibls.problem import Problem
-from pibls.solution import Solution
-from pibls.solver import GaussNewton, LeastSquares, Method, PivotedQR
+from pibls.problem.lowering import lower
+from pibls.search.attempt import Attempt, Bench, attempt
+from pibls.search.estimate import OTHER_SCALE, ErrorEstimate, Norms, compare
+from pibls.search.loop import Progress, Search
+from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.status import Status
-from pibls.tune import Progress, Search
+from pibls.system.points import Points
 
 _RESOLVED = 1e-6  # held-out residual, relative to its own terms, that counts as solved
 
@@ -35,26 +35,38 @@ class Request:
     began: float
 
 
-def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Solution:
+@dataclass(frozen=True)
+class Answer:
+    """What a search found: a function, and what is known about how good it is."""
+
+    basis: Basis
+    weights: Array
+    status: Status
+    residuals: dict[str, Norms]
+    steps: int
+    settings: dict[str, Any]
+    history: tuple[Progress, ...]
+    estimator: Callable[[], ErrorEstimate]
+
+
+def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     """Solve as requested."""
     bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol)
     if request.basis is not None:
-        return _as_given(problem, bench, request)
-    return _searched(problem, bench, request, callback)
+        return _as_given(bench, request)
+    return _searched(bench, request, callback)
 
 
-def _searched(
-    problem: Problem, bench: Bench, request: Request, callback: Callable[[Progress], object] | None
-) -> Solution:
+def _searched(bench: Bench, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     r = request
     search = Search(bench, r.tol, r.max_nodes, r.time_limit, r.points, r.method, callback, r.began)
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt
-    return _solution(problem, best, request, search.status, lambda: error, tuple(search.history))
+    return _answer(best, search.status, lambda: error, tuple(search.history))
 
 
-def _as_given(problem: Problem, bench: Bench, request: Request) -> Solution:
+def _as_given(bench: Bench, request: Request) -> Answer:
     """Exactly the given basis; the error is estimated when it is asked for."""
     spec = request.basis
     assert spec is not None
@@ -70,7 +82,7 @@ def _as_given(problem: Problem, bench: Bench, request: Request) -> Solution:
         second = attempt(bench, _rescaled(spec), request.points, method, key=1)
         return compare(found.values, second.values)
 
-    return _solution(problem, found, request, status, error, ())
+    return _answer(found, status, error, ())
 
 
 def _rescaled(spec: Any) -> BasisSpec:
@@ -85,25 +97,10 @@ def _rescaled(spec: Any) -> BasisSpec:
     return cast("BasisSpec", replace(spec, scale=scale))
 
 
-def _solution(
-    problem: Problem,
-    found: Attempt,
-    request: Request,
-    status: Status,
-    error: Callable[[], ErrorEstimate],
-    history: tuple[Progress, ...],
-) -> Solution:
-    return Solution(
-        problem=problem,
-        basis=found.basis,
-        weights=found.outcome.w,
-        status=status,
-        residuals=found.residuals,
-        seconds=time.perf_counter() - request.began,
-        seed=request.seed,
-        tol=request.tol,
-        steps=found.outcome.steps,
-        settings={"basis": found.spec, "points": found.points},
-        history=history,
-        estimator=error,
+def _answer(
+    found: Attempt, status: Status, error: Callable[[], ErrorEstimate], history: tuple[Progress, ...]
+) -> Answer:
+    settings = {"basis": found.spec, "points": found.points}
+    return Answer(
+        found.basis, found.outcome.w, status, found.residuals, found.outcome.steps, settings, history, error
     )

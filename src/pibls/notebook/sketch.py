@@ -16,7 +16,7 @@ from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from pibls.arrays import Array
 from pibls.domain import Boundary, Domain, Face, faces_of, space_of, time_of
 from pibls.domain.face import Cloud
-from pibls.problem.paper import MARGIN, Paper, block, dot, line, runs, words
+from pibls.notebook.paper import MARGIN, Paper, block, dot, line, runs, words
 from pibls.problem.region import Pair, Part, Region, Slice, Spot, within
 
 _SAMPLES = 65

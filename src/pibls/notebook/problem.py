@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from pibls.domain import Domain, box_of, faces_of
 from pibls.domain.face import Extruded, FlatFace
-from pibls.problem.sketch import sketch
-from pibls.problem.typeset import equation_latex, latex, name_latex
-from pibls.problem.wording import HtmlPen, condition_regions, conditions_in_words, inline
+from pibls.notebook.sketch import sketch
+from pibls.notebook.wording import HtmlPen, conditions_in_words, inline
+from pibls.problem.problem import condition_regions
+from pibls.text.typeset import equation_latex, latex, name_latex
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem

@@ -7,10 +7,10 @@ from html import escape
 from io import BytesIO
 
 from pibls.errors import PiblsError
+from pibls.notebook.problem import problem_html
 from pibls.plot.canvas import add_axes, figure_of
 from pibls.plot.choose import picture_of
 from pibls.plot.show import quantities_of, scene_of
-from pibls.problem.html import problem_html
 from pibls.solution import Solution
 
 _RESOLUTION = 61

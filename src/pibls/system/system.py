@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis import Basis, DecomposedBasis
+from pibls.basis import Basis
 from pibls.errors import ProblemError
-from pibls.lowering import LoweredProblem, Residual
-from pibls.points import PointSet
 from pibls.problem import Jet, Region
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.space import DecomposedBasis
+from pibls.system.points import PointSet
 
 _SLICE_ENTRIES = 1 << 16  # entries of a jet per slice: half a megabyte, so that all of them stay in the cache
 

@@ -1,0 +1,1 @@
+"""Why a problem is hard or wrong: bare sides, clashing corners."""

@@ -1,0 +1,1 @@
+"""The search: which basis, how wide, how good. It turns the crank of everything before it."""
