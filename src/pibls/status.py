@@ -55,7 +55,13 @@ class Status(Enum):
     @property
     def final(self) -> bool:
         """Whether no other way of solving would change this outcome."""
-        return self in (Status.TOLERANCE, Status.UNDETERMINED, Status.NO_SOLUTION, Status.STOPPED, Status.ROUGH)
+        return self in (
+            Status.TOLERANCE,
+            Status.UNDETERMINED,
+            Status.NO_SOLUTION,
+            Status.STOPPED,
+            Status.ROUGH,
+        )
 
     @property
     def converged(self) -> bool:

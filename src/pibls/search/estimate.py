@@ -107,7 +107,9 @@ def compare(
     u, other = (unknowns_at(*f, where.all, unknowns) for f in (first, second))
     even = where.even
     mean_u, mean_other = (unknowns_at(*f, even, unknowns) for f in (first, second))
-    return estimated(u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety, rounding)
+    return estimated(
+        u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety, rounding
+    )
 
 
 def estimated(

@@ -241,7 +241,10 @@ class Follower:
     @staticmethod
     def _limit(t: float, stop: float, ends: set[float]) -> float:
         """The first of some times that a window from t beyond ``stop`` must not cross."""
-        return min((x for x in ends if (x - t) * (stop - t) > 0 and abs(x - t) >= abs(stop - t)), key=lambda x: abs(x - t))
+        return min(
+            (x for x in ends if (x - t) * (stop - t) > 0 and abs(x - t) >= abs(stop - t)),
+            key=lambda x: abs(x - t),
+        )
 
     def _first_length(self, tree: CellTree, total: float) -> tuple[float, CellTree]:
         """A length over which the solution hardly changes, from its rates in a tiny window."""
