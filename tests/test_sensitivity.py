@@ -26,7 +26,7 @@ def exact_problem(domain: Any, unknown: Any, operator: Any, exact: Any, conditio
 WAVE = sp.sin(k * x) + sp.cos(x) / k
 PRODUCT = sp.sin(k * x) * sp.exp(y / k)
 DECAY = sp.exp(-k * t) * sp.sin(3 * x) + x * t * k
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "linear": (LINE, u, k * u.diff(x, 2) + u, WAVE, [pibls.Dirichlet(u, WAVE)], 2.0),
     "nonlinear": (LINE, u, u.diff(x, 2) - sp.exp(k * u / 3), WAVE, [pibls.Dirichlet(u, WAVE)], 1.5),
     "robin": (

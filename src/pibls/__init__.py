@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
     from pibls.status import Status
+    from pibls.sweep import sweep
     from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
@@ -73,6 +74,7 @@ _LATER = {
     "Status": "status",
     "Progress": "search.budget",
     "load": "io",
+    "sweep": "sweep",
 }
 
 
@@ -130,4 +132,5 @@ __all__ = [
     "known",
     "load",
     "solve",
+    "sweep",
 ]
