@@ -56,7 +56,7 @@ class Reduced:
             b = np.concatenate([part[1] for part in parts]) / self.scale
             new, *_ = np.linalg.lstsq(J, b, rcond=_CUT)
             moved = float(np.linalg.norm(J @ (new - c)))
-            c = new
+            c = np.asarray(new, dtype=float)
             if not moved > _SETTLED * float(np.linalg.norm(b)):
                 break
         return np.asarray(np.column_stack([self.snapshots[i] for i in use]) @ c)
