@@ -24,12 +24,12 @@ from pibls.linalg.rows import norms
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem, lower
-from pibls.search.attempt import Bench
+from pibls.search.bench import Bench
 from pibls.search.drive import Answer, rescaled
-from pibls.search.estimate import Norms, compare
+from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
 from pibls.search.reduced import Reduced
 from pibls.solver import GaussNewton
-from pibls.space import Decomposed
+from pibls.space import Whole
 from pibls.system.points import PointSet, place
 from pibls.system.system import System, assemble
 
@@ -37,6 +37,10 @@ _NEAR = 1e-9  # relative residual that a start is said to have, so that no step 
 _SNAPSHOTS = 60  # that are kept …
 _USED = 16  # … and how many of them are combined
 _HOLDS = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
+
+
+Values = tuple[Array, Array]
+"""The unknowns at all points of comparison, and at those spread evenly."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Tabled:
 class Side:
     """One of the two solutions at every value: a basis, points, and what is known from the last value."""
 
+    space: Whole
     basis: Tabled
     where: Mapping[Region, PointSet]
     factors: Any = None
@@ -71,7 +76,7 @@ class Side:
     reduced: Reduced | None = None
 
     def solve(
-        self, problems: Sequence[LoweredProblem], moved: bool, start: tuple[Basis, Array, float] | None
+        self, problems: Sequence[LoweredProblem], moved: bool, start: tuple[Whole, Array, float] | None
     ) -> tuple[Array, int]:
         """W (columns, problems), and the steps taken. Of several problems only the data may differ.
 
@@ -79,7 +84,7 @@ class Side:
         function with a known relative residual.
         """
         if moved or self.operator is None:
-            system = assemble(problems[0], self.where, self.basis)
+            system = assemble(problems[0], self.where, self.space)
             if not system.is_linear:
                 return self._nonlinear(system, start)
             solver = RidgeQR()
@@ -98,12 +103,12 @@ class Side:
             self.reduced = Reduced(self.basis, self.where, lowered.unknowns, self.scale)
         self.reduced.add(lowered, w)
 
-    def _nonlinear(self, system: System, start: tuple[Basis, Array, float] | None) -> tuple[Array, int]:
+    def _nonlinear(self, system: System, start: tuple[Whole, Array, float] | None) -> tuple[Array, int]:
         if start is None:
             found = GaussNewton().solve(system, np.random.default_rng(0))
         else:
-            basis, w, relative = start
-            found = GaussNewton().descend(system, system.values_of(basis, w), relative)
+            space, w, relative = start
+            found = GaussNewton().descend(system, system.values_of(space, w), relative)
         self.scale = norms(system.jacobian(found.w), 1)
         return found.w[:, None], found.steps
 
@@ -123,16 +128,23 @@ class Judge:
     """Held-out points, where several solutions are judged at once."""
 
     held_out: Mapping[Region, PointSet]
+    where: Where
     box: Array
     dimension: int
     unknowns: int
 
-    def values(self, basis: Basis, W: Array) -> Array:
-        """The unknowns at all held-out points, (unknowns, n, problems)."""
+    def values(self, basis: Basis, W: Array) -> Values:
+        """The unknowns where two solutions are compared, each (unknowns, n, problems)."""
         zero = (0,) * self.dimension
-        sites = [X for found in self.held_out.values() for X in found.sites]
         parts = _split(W, self.unknowns)
-        return np.array([np.concatenate([basis.jets(X, [zero])[0] @ w for X in sites]) for w in parts])
+        tables = [basis.jets(X, [zero])[0] for X in (self.where.all, self.where.even)]
+        everywhere, even = (np.array([phi @ w for w in parts]) for phi in tables)
+        return everywhere, even
+
+    def error(self, first: Values, second: Values, k: int) -> ErrorEstimate:
+        """The estimated error of solution number k."""
+        (u, m), (v, n) = ((a[:, :, k], b[:, :, k]) for a, b in (first, second))
+        return estimated(u - v, m - n, np.abs(u).max(axis=1, initial=0.0), self.where)
 
     def residuals(
         self, problems: Sequence[LoweredProblem], basis: Basis, W: Array, sizes: Array
@@ -185,7 +197,7 @@ class Kept:
     tol: float
     bound: float
     """The estimated error, relative to max|u|, that is accepted."""
-    last: tuple[Basis, Array, float] | None = None
+    last: tuple[Whole, Array, float] | None = None
     """The solution at the last value, with its relative residual."""
     places: list[Array] = field(default_factory=list)
     """The values of the parameters at which there is a snapshot."""
@@ -194,15 +206,16 @@ class Kept:
     def of(cls, problem: Problem, found: Any) -> Kept | None:
         """From a problem and its solution, which has the basis and the points that served it."""
         spec, points = found.settings.get("basis"), found.settings.get("points")
-        if spec is None or points is None or isinstance(spec, Decomposed):
-            return None
+        if spec is None or points is None or not isinstance(found.space, Whole):
+            return None  # cells and windows know no such shortcut yet
         lowered, domain = lower(problem), problem.domain
         bench = Bench.of(lowered, domain, found.seed, found.tol)
         sides = []
         for key, one in enumerate((spec, rescaled(spec))):
             basis = Tabled(one.draw(box_of(domain), bench.stream(1, key)))
-            sides.append(Side(basis, place(lowered, domain, points, bench.stream(2, key))))
-        judge = Judge(bench.held_out, box_of(domain), lowered.dimension, lowered.unknowns)
+            where = place(lowered, domain, points, bench.stream(2, key))
+            sides.append(Side(Whole.shared(basis, lowered.unknowns), basis, where))
+        judge = Judge(bench.held_out, bench.where, box_of(domain), lowered.dimension, lowered.unknowns)
         return cls(judge, found.settings, (sides[0], sides[1]), found.tol, found.tol)
 
     def answers(self, problems: Sequence[Problem], status: Any, operator: bool) -> list[Answer | None]:
@@ -219,16 +232,13 @@ class Kept:
         with sensible_threads(columns), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             W, steps = first.solve(lowered, operator, self.last)
             # From the first solution a step or two are enough.
-            other, _ = second.solve(lowered, operator, (first.basis, W[:, 0], _NEAR))
+            other, _ = second.solve(lowered, operator, (first.space, W[:, 0], _NEAR))
             u, v = self.judge.values(first.basis, W), self.judge.values(second.basis, other)
-            sizes = np.abs(u).max(axis=1)
+            sizes = np.abs(u[0]).max(axis=1)
             residuals = self.judge.residuals(lowered, first.basis, W, sizes)
-        out = [
-            self._judged(W[:, k], u[:, :, k], v[:, :, k], found, status, steps)
-            for k, found in enumerate(residuals)
-        ]
+        out = [self._judged(W[:, k], u, v, k, found, status, steps) for k, found in enumerate(residuals)]
         if out[-1] is not None:
-            self.last = (first.basis, W[:, -1], _NEAR)
+            self.last = (first.space, W[:, -1], _NEAR)
         if operator and out[0] is not None and len(self.places) < _SNAPSHOTS:
             first.remember(lowered[0], W[:, 0])
             second.remember(lowered[0], other[:, 0])
@@ -247,20 +257,25 @@ class Kept:
             w = first.reduced.solve(lowered, nearest.tolist(), 0)[:, None]
             other = second.reduced.solve(lowered, nearest[1:].tolist(), 0)[:, None]
             u, v = self.judge.values(first.basis, w), self.judge.values(second.basis, other)
-            (residuals,) = self.judge.residuals([lowered], first.basis, w, np.abs(u).max(axis=1))
-        return self._judged(w[:, 0], u[:, :, 0], v[:, :, 0], residuals, status, 1)
+            (residuals,) = self.judge.residuals([lowered], first.basis, w, np.abs(u[0]).max(axis=1))
+        return self._judged(w[:, 0], u, v, 0, residuals, status, 1)
 
     def _judged(
-        self, w: Array, u: Array, v: Array, residuals: dict[str, Norms], status: Any, steps: int
+        self, w: Array, u: Values, v: Values, k: int, residuals: dict[str, Norms], status: Any, steps: int
     ) -> Answer | None:
-        """A solution with its estimate, where it is as good as it was asked for."""
+        """Solution number k with its estimate, where it is as good as it was asked for."""
         relative = max(n.relative for n in residuals.values())
-        error = compare(u, v)
-        if not (relative <= max(_HOLDS, 10 * self.tol) and error.max <= self.bound * np.abs(u).max()):
+        error = self.judge.error(u, v, k)
+        sizes = np.abs(u[0][:, :, k]).max(axis=1)
+        sizes = np.where(
+            sizes > self.tol * sizes.max(), sizes, sizes.max()
+        )  # zero, as far as anyone can tell
+        fine = all(e.max <= self.bound * s for e, s in zip(error.each, sizes, strict=True))
+        if not (fine and relative <= max(_HOLDS, 10 * self.tol)):
             return None
-        basis = self.sides[0].basis.basis
+        space = Whole.shared(self.sides[0].basis.basis, self.judge.unknowns)
         w = np.ascontiguousarray(w)
-        return Answer(basis, w, status, residuals, steps, self.settings, (), lambda: error)
+        return Answer(space, w, status, residuals, steps, self.settings, (), lambda: error, {})
 
 
 def _place(problem: Problem) -> Array:
