@@ -225,7 +225,7 @@ class CellPlan(Plan):
             mark = float(np.sort(indicator)[-most])
         share = self.bench.limits.cell_axis
 
-        few = np.count_nonzero(indicator >= mark) < _FEW * len(indicator)
+        few = bool(np.count_nonzero(indicator >= mark) < _FEW * len(indicator))
 
         def division(number: int, box: Array) -> Node:
             if indicator[number] < mark:

@@ -45,9 +45,9 @@ _SAFE = 0.85
 _FADING = 0.7
 _STUBBORN = 6  # divisions of the first window that gain nothing
 _KEPT = 0.85
-"""Of a window in space and time: at its very end nothing but the equation holds the functions, and what is
-handed on from there grew by 2.5 from window to window for the wave equation (1e-6 after 25 windows); from here
-it does not grow (7e-14)."""
+"""Of a window in space and time: at its very end nothing but the equation holds the functions. What is handed
+on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here it does not
+grow (7e-14)."""
 _NOTHING = 3e-14
 
 
@@ -159,7 +159,7 @@ class Follower:
     rough: float | None = None
     """Until when the beginning was not resolved, because its data contradict each other."""
     _noise: float = 1.0
-    """How much more than was asked for is left unresolved, because it is rounding or older windows' errors."""
+    """How much more than was asked for is left unresolved: rounding, or what older windows have left."""
     _end: float = 0.0
     """Where the next window ends at the latest: at the end, or where something switches."""
     _done: list[Window] = field(default_factory=list)
