@@ -22,7 +22,7 @@ from pibls.basis import FeatureBasis, WaveBasis
 from pibls.basis.activation import ACTIVATIONS, Sine, Tanh
 from pibls.basis.layer import Layer
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Decomposed, Whole, Windows
+from pibls.space import Cells, CellTree, Decomposed, Whole, Windows, crossed
 from tests import solved
 from tests.saved import back, check_same, equal, quickly, small, u, v
 from tests.solved import t, x, y
@@ -234,7 +234,7 @@ def cells() -> pibls.Solution:
     )
     tree = CellTree.grid(np.array([[0.0, 2.0], [0.0, 1.0]]), (3, 2))
     tree = tree.refine(
-        lambda i, box: [(i % 2, float(box[i % 2].mean())), (0, float(box[0, 0] + 0.1))][: i % 3]
+        lambda i, box: crossed([(i % 2, float(box[i % 2].mean())), (0, float(box[0, 0] + 0.1))][: i % 3])
     )
     rng = np.random.default_rng(4)
     frequencies = rng.standard_normal((2, 8))

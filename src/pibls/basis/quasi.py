@@ -7,8 +7,10 @@ takes longer than most of our solves; it has the direction numbers of 21,201.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
@@ -54,14 +56,18 @@ def sobol(n: int, d: int, rng: np.random.Generator) -> Array:
         # Asked for 2^m points it does not warn that their number is no power of two.
         theirs = qmc.Sobol(d, scramble=False, bits=_BITS).random_base2(max(n - 1, 0).bit_length())[:n]
         return np.asarray((((theirs * 2.0**_BITS).astype(np.uint64) ^ shift) + 0.5) / 2.0**_BITS)
+    return np.asarray(((_unshifted(n, d) ^ shift).astype(float) + 0.5) / 2.0**_BITS)
+
+
+@lru_cache(maxsize=64)
+def _unshifted(n: int, d: int) -> npt.NDArray[np.uint64]:
+    """The first n Sobol points as whole numbers; cells ask for the same ones again and again."""
     index = np.arange(n, dtype=np.uint64)
     gray = index ^ (index >> np.uint64(1))
-    out = np.empty((n, d))
+    out = np.zeros((n, d), dtype=np.uint64)
     for j in range(d):
-        bits = np.full(n, shift[j], dtype=np.uint64)
         for i, direction in enumerate(_directions(j)[: max(n, 2).bit_length()]):
-            bits ^= np.where((gray >> np.uint64(i)) & np.uint64(1), np.uint64(direction), np.uint64(0))
-        out[:, j] = (bits.astype(float) + 0.5) / 2.0**_BITS
+            out[:, j] ^= np.where((gray >> np.uint64(i)) & np.uint64(1), np.uint64(direction), np.uint64(0))
     return out
 
 

@@ -23,7 +23,7 @@ from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree
+from pibls.space import Cells, CellTree, Node, Space, graded
 from pibls.space.spectrum import tails
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -37,6 +37,9 @@ _USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughl
 _HELD = {1: 13, 2: 24, 3: 40}
 _COLUMNS = 25  # columns in cells for each one that a dense system may have
 _ROUNDS = 40
+_ROUGH = 1e-2  # an indicator above which nothing is resolved yet
+_FEW = 0.1  # of all cells
+_SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
 
 
 @dataclass
@@ -52,6 +55,10 @@ class CellPlan(Plan):
     """Cells, seconds and largest indicator of the last attempt."""
     _rate: float = field(default=1.0)
     """Digits gained by the last attempt."""
+    _before: tuple[Space, Array] | None = None
+    """What the attempt before found."""
+    _places: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Where in each cell the residual is largest."""
 
     @property
     def nodes(self) -> int:
@@ -82,7 +89,7 @@ class CellPlan(Plan):
         if self.tree is None:
             self.tree = self._first_tree()
         self._rounds += 1
-        found, _ = self._solve(1.0)
+        found = self._solve(1.0)
         indicator, axes = self._indicators(found)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
@@ -93,13 +100,18 @@ class CellPlan(Plan):
         self.tell(found, None, cells=len(self.tree))
         limit = bench.limits.cell_tail * bench.tol
         if worst > limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
-            self.tree = self._refined(indicator, axes, limit)
+            self.tree, self._before = self._refined(indicator, axes, limit), found.function
             return
         if not self.budget.allows(found.seconds):
             return
-        second, _ = self._solve(bench.limits.other_scale, found)
+        second = self._solve(bench.limits.other_scale, found)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
+        if self._before is not None:
+            # What a singularity leaves is the same in both; it shows in what the last division changed.
+            fall = min(max(10.0**-self._rate, 0.1), 1.0)
+            change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
+            error = max(error, change, key=lambda e: e.max)
         if not self.error.checked or error.max <= self.error.max:
             self.best, self.error = found, error
         excess = self.excess(found, error)
@@ -112,11 +124,12 @@ class CellPlan(Plan):
             self.status = Status.FLOOR
             return
         self.tree = self._refined(np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
+        self._before = found.function
 
     def _first_tree(self) -> CellTree:
         return first_tree(self.bench, _FIRST[self.bench.lowered.dimension])
 
-    def _solve(self, shrink: float, near: Attempt | None = None) -> tuple[Attempt, float]:
+    def _solve(self, shrink: float, near: Attempt | None = None) -> Attempt:
         bench = self.bench
         began = time.perf_counter()
         self._key += 1
@@ -136,7 +149,7 @@ class CellPlan(Plan):
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(self.tree), "nodes": self.nodes}
-        return Attempt(space, kept, residuals, values, seconds, settings), seconds
+        return Attempt(space, kept, residuals, values, seconds, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
@@ -152,10 +165,11 @@ class CellPlan(Plan):
         ]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
-        return np.maximum(along.max(axis=1), self._unmet(found, scales)), along
+        unmet, self._places = self._unmet(found, scales)
+        return np.maximum(along.max(axis=1), unmet), along
 
-    def _unmet(self, found: Attempt, scales: Array) -> Array:
-        """For each cell the error that the residual between its points stands for, relative."""
+    def _unmet(self, found: Attempt, scales: Array) -> tuple[Array, Array]:
+        """For each cell the error that the residual between its points stands for, relative; and where."""
         space = found.space
         assert isinstance(space, Cells)
         equations, d = self.bench.equations(), self.bench.lowered.dimension
@@ -167,13 +181,14 @@ class CellPlan(Plan):
         where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
-        out = np.zeros(len(boxes))
+        out = np.zeros((len(boxes), n))
         for r in equations.residuals:
             strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
-            values = np.where(inside, np.abs(judged[r.name].values), 0.0).reshape(-1, n).max(axis=1)
+            values = np.where(inside, np.abs(judged[r.name].values), 0.0).reshape(-1, n)
             with np.errstate(invalid="ignore", divide="ignore"):
-                out = np.maximum(out, np.nan_to_num(values / strength, nan=0.0, posinf=1.0))
-        return out
+                out = np.maximum(out, np.nan_to_num(values / strength[:, None], nan=0.0, posinf=1.0))
+        places = X.reshape(-1, n, d)[np.arange(len(boxes)), out.argmax(axis=1)]
+        return out.max(axis=1), places
 
     def _differences(self, found: Attempt, second: Attempt) -> Array:
         X = self._where(found).all
@@ -204,16 +219,35 @@ class CellPlan(Plan):
         """The marked cells divided, along every axis whose tail is not much smaller than the largest."""
         assert self.tree is not None
         mark = max(limit, self.bench.limits.cell_share * float(indicator.max()))
+        # Not more at once than doubles the cells, nor than may be had: the worst first.
+        most = max(min(len(indicator), (self._most - len(indicator)) // 3), 4)
+        if np.count_nonzero(indicator >= mark) > most:
+            mark = float(np.sort(indicator)[-most])
         share = self.bench.limits.cell_axis
 
-        def planes(number: int, box: Array) -> list[tuple[int, float]]:
+        few = bool(np.count_nonzero(indicator >= mark) < _FEW * len(indicator))
+
+        def division(number: int, box: Array) -> Node:
             if indicator[number] < mark:
-                return []
+                return None
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
-            return [(i, float(box[i].mean())) for i in axes]
+            levels = self._levels(float(indicator[number]) / limit, few)
+            return graded(box, axes, self._places[number], levels)
 
-        return self.tree.refine(planes)
+        return self.tree.refine(division)
+
+    def _levels(self, excess: float, few: bool) -> int:
+        """How often to halve a cell at once: where halving gains little, the solution is singular there.
+
+        Where few cells are left, to go on towards one place costs next to nothing.
+        """
+        if few and excess > 10.0:
+            return 3
+        assert self._last is not None
+        if self._rounds < 3 or self._rate > _SMOOTH or self._last[2] > _ROUGH:
+            return 1
+        return int(min(max(0.5 * math.log10(max(excess, 1.0)) / max(self._rate, 0.3), 1.0), 4.0))
 
 
 def _strength(

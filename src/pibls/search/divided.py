@@ -14,7 +14,7 @@ from pibls.domain import Domain
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
-from pibls.space import Cells, CellTree, Whole
+from pibls.space import Cells, CellTree, Whole, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
@@ -50,7 +50,7 @@ def first_tree(bench: Bench, count: int = 1, spare: int | None = None) -> CellTr
     """``count`` cells along each axis but ``spare``, with faces where coefficients or sources jump."""
     box = bench.box
     tree = CellTree.over(box).refine(
-        lambda _, b: [p for p in bench.lowered.interfaces.planes if p[0] != spare]
+        lambda _, b: crossed([p for p in bench.lowered.interfaces.planes if p[0] != spare])
     )
     if count > 1 and len(tree) == 1:
         return CellTree.grid(box, tuple(1 if i == spare else count for i in range(len(box))))

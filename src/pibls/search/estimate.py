@@ -101,19 +101,29 @@ def compare(
     unknowns: int,
     where: Where,
     safety: float = DEFAULT.safety,
+    rounding: float = DEFAULT.rounding,
 ) -> ErrorEstimate:
     """The error of the first, estimated from an independent second solution."""
     u, other = (unknowns_at(*f, where.all, unknowns) for f in (first, second))
     even = where.even
     mean_u, mean_other = (unknowns_at(*f, even, unknowns) for f in (first, second))
-    return estimated(u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety)
+    return estimated(
+        u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety, rounding
+    )
 
 
-def estimated(difference: Array, even: Array, sizes: Array, where: Where, safety: float) -> ErrorEstimate:
+def estimated(
+    difference: Array,
+    even: Array,
+    sizes: Array,
+    where: Where,
+    safety: float = DEFAULT.safety,
+    rounding: float = DEFAULT.rounding,
+) -> ErrorEstimate:
     """κ times a difference (unknowns, n), and never below rounding."""
     each = []
     for d, m, size in zip(difference, even, sizes, strict=True):
-        floor = DEFAULT.rounding * float(size)
+        floor = rounding * float(size)
         if not (np.isfinite(d).all() and np.isfinite(m).all()):
             each.append(ErrorEstimate(np.inf, np.inf))
             continue

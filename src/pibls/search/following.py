@@ -62,7 +62,11 @@ class WindowPlan(Plan):
             second = self._follow(bench.limits.other_scale, first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = compare(
-                    found.function, second.function(), bench.lowered.unknowns, self._where(first)
+                    found.function,
+                    second.function(),
+                    bench.lowered.unknowns,
+                    self._where(first),
+                    rounding=4.0 * bench.limits.rounding * len(first.windows),
                 )
         self._conclude(first, found)
 

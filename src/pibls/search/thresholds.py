@@ -66,13 +66,13 @@ class Thresholds:
     """Chebyshev coefficients at the end of a cell's spectrum, in units of tol, that are small enough."""
     cell_axis: float = 0.1
     """An axis is divided where its tail is that share of the largest."""
-    cell_share: float = 0.05
+    cell_share: float = 0.02
     """Cells are divided whose indicator is that share of the largest."""
 
     # -- windows --
-    window_tail: float = 0.02
+    window_tail: float = 0.005
     """The same for windows, in units of tol: errors add up over many of them."""
-    window_residual: float = 10.0
+    window_residual: float = 3.0
     """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
     equation passed with an error of 3e-4, with it 1e-16."""
     window_floor: float = 2e-13

@@ -3,7 +3,7 @@
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
 from pibls.space.protocol import Choice, Space, SpaceSpec
-from pibls.space.tree import Branch, CellTree, Joint
+from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
 
@@ -14,8 +14,11 @@ __all__ = [
     "Choice",
     "Decomposed",
     "Joint",
+    "Node",
     "Space",
     "SpaceSpec",
     "Whole",
     "Windows",
+    "crossed",
+    "graded",
 ]

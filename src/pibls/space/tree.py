@@ -106,13 +106,13 @@ class CellTree:
     def __len__(self) -> int:
         return len(self._leaves)
 
-    def refine(self, planes: Callable[[int, Array], Sequence[tuple[int, float]]]) -> CellTree:
-        """Each cell divided at all the planes (axis, level) that ``planes(number, box)`` names."""
+    def refine(self, division: Callable[[int, Array], Node]) -> CellTree:
+        """Each cell divided as ``division(number, box)`` says."""
         count = iter(range(len(self)))
 
         def visit(node: Node, box: Side) -> Node:
             if node is None:
-                return _nested(list(planes(next(count), np.array(box))))
+                return division(next(count), np.array(box))
             low, high = (visit(c, _half(box, node, s)) for s, c in enumerate((node.low, node.high)))
             return Branch(node.axis, node.level, low, high)
 
@@ -193,12 +193,33 @@ class CellTree:
         return [by_branch[path] for path in sorted(by_branch, key=lambda p: (-len(p), p))]
 
 
-def _nested(planes: list[tuple[int, float]]) -> Node:
+def crossed(planes: Sequence[tuple[int, float]]) -> Node:
+    """A cell divided at all of these planes (axis, level)."""
     if not planes:
         return None
     (axis, level), *rest = planes
     within = [[p for p in rest if p[0] != axis or (p[1] < level) == low] for low in (True, False)]
-    return Branch(axis, level, _nested(within[0]), _nested(within[1]))
+    return Branch(axis, level, crossed(within[0]), crossed(within[1]))
+
+
+def graded(box: Array, axes: Sequence[int], place: Array, levels: int) -> Node:
+    """A box halved along some axes, and the part with the place again and again."""
+    if levels == 0:
+        return None
+
+    def divide(left: list[int], here: Array, holds: bool) -> Node:
+        if not left:
+            return graded(here, axes, place, levels - 1) if holds else None
+        axis, *rest = left
+        middle = float(here[axis].mean())
+        parts = []
+        for side in (0, 1):
+            half = here.copy()
+            half[axis, 1 - side] = middle
+            parts.append(divide(rest, half, holds and bool((place[axis] >= middle) == side)))
+        return Branch(axis, middle, parts[0], parts[1])
+
+    return divide(list(axes), box, True)
 
 
 def _half(box: Side, node: Branch, side: int) -> Side:

@@ -41,10 +41,11 @@ class Scale:
     half: Array
 
     @classmethod
-    def of(cls, unknowns: Array, box: Array) -> Scale:
-        """From the values (unknowns, n) in a box."""
+    def of(cls, unknowns: Array, box: Array, least: Array | float = 0.0) -> Scale:
+        """From the values (unknowns, n) in a box, and what is known to be their least size."""
         half = 0.5 * (box[:, 1] - box[:, 0])
-        return cls(np.abs(unknowns).max(axis=1, initial=0.0), np.where(half > 0, half, 1.0))
+        sizes = np.maximum(np.abs(unknowns).max(axis=1, initial=0.0), least)
+        return cls(sizes, np.where(half > 0, half, 1.0))
 
     def at_least(self, unknown: int, alpha: MultiIndex) -> float:
         """∂^α of a function of that size that varies over the whole of the piece."""
@@ -52,9 +53,17 @@ class Scale:
 
 
 def residuals_at(
-    lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Space, w: Array, box: Array
+    lowered: LoweredProblem,
+    points: Mapping[Region, PointSet],
+    space: Space,
+    w: Array,
+    box: Array,
+    least: Array | float = 0.0,
 ) -> tuple[dict[str, Judged], Array]:
-    """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed."""
+    """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed.
+
+    ``least``: the sizes that the unknowns have elsewhere.
+    """
     zero = (0,) * lowered.dimension
     jets: dict[Region, dict[Jet, Array]] = {}
     for region, found in points.items():
@@ -68,7 +77,7 @@ def residuals_at(
             for k in range(lowered.unknowns)
         ]
     )
-    scale = Scale.of(unknowns, box)
+    scale = Scale.of(unknowns, box, least)
     judged = {r.name: _judge(r, points[r.region], jets[r.region], scale) for r in lowered.residuals}
     return judged, unknowns
 

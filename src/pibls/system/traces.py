@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from math import comb
 
@@ -118,23 +119,28 @@ def tie(
     """Points and polynomials on a joint between cells of that many functions; None where it lies outside."""
     d = len(joint.box)
     free = [i for i in range(d) if i != joint.axis]
-    degree = degree_of(nodes, d)
-    count = comb(degree + len(free), len(free))
-    wanted = int(_PER_COEFFICIENT * count) + _SPARE if free else 1
-    if len(free) == 1:
-        U = lobatto(wanted, 1, np.random.default_rng(0))
-    else:
-        U = sobol(wanted, len(free), np.random.default_rng(0))
+    degree, U, polynomials = _face(nodes, d)
     X = np.tile(joint.box[:, 0], (len(U), 1))
     X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
     keep = np.asarray(contains(X), dtype=bool)
     if not keep.any() or not traces:
         return None
-    X, U = X[keep], U[keep]
-    while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
-        degree -= 1
+    if not keep.all():
+        X, U = X[keep], U[keep]
+        while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
+            degree -= 1
+        polynomials = _legendre(2.0 * U - 1.0, degree)
     jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
-    return Tied(joint, traces, X, _legendre(2.0 * U - 1.0, degree), jumps)
+    return Tied(joint, traces, X, polynomials, jumps)
+
+
+@lru_cache(maxsize=64)
+def _face(nodes: int, d: int) -> tuple[int, Array, Array]:
+    """The degree, the points in the unit cube and the polynomials there, of a face that is all inside."""
+    degree = degree_of(nodes, d)
+    wanted = int(_PER_COEFFICIENT * comb(degree + d - 1, d - 1)) + _SPARE if d > 1 else 1
+    U = (lobatto if d == 2 else sobol)(wanted, d - 1, np.random.default_rng(0))
+    return degree, U, _legendre(2.0 * U - 1.0, degree)
 
 
 def degree_of(nodes: int, d: int) -> int:
