@@ -24,7 +24,9 @@ def facts_of(solution: Solution) -> dict[str, Any]:
         "seconds": solution.seconds,
         "seed": solution.seed,
         "tol": solution.tol,
-        "error": {"max": solution.error.max, "l2": solution.error.l2},
+        "error": {"max": solution.error.max, "l2": solution.error.l2, "checked": solution.error.checked},
+        "windows": len(solution.windows),
+        "ends_at": solution.notes["stopped"][0] if "stopped" in solution.notes else None,
         "residuals": {name: n.relative for name, n in solution.residuals.items()},
     }
 

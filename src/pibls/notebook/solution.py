@@ -25,6 +25,8 @@ def solution_html(solution: Solution) -> str:
         ("nodes", f"{solution.nodes} per unknown, seed {solution.seed}"),
         ("time", f"{solution.seconds:.2g} s, {solution.steps} step{'s' * (solution.steps != 1)}"),
     ]
+    if solution.windows:
+        rows.append(("windows in time", f"{len(solution.windows)}"))
     residuals = sorted(solution.residuals.items(), key=lambda item: -item[1].relative)
     rows += [
         (f"residual of {escape(name)}", f"max {norm.max:.1e}, relative {norm.relative:.1e}")
@@ -53,7 +55,7 @@ def _status(solution: Solution) -> str:
 def _error(solution: Solution) -> str:
     # Of a solve with a given basis the estimate takes a second solve: not for a look at it.
     if "error" in solution.__dict__ or solution.history:
-        return f"max {solution.error.max:.1e}, L2 {solution.error.l2:.1e}"
+        return str(solution.error)
     return "not estimated yet: ask <code>solution.error</code>"
 
 
