@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import ON, Boundary, Face
+from pibls.domain.face import ON, Boundary, Face, Keep
+from pibls.domain.maps import Affine
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,17 @@ class Extruded:
         if stop - start <= ON * (box[-1, 1] - box[-1, 0]):
             return ()
         return tuple(Extruded(face, start, stop) for face in self.face.clipped(box[:-1]))
+
+    def dense(self) -> Array:
+        below = self.face.dense()
+        times = np.linspace(self.start, self.stop, 9)
+        return np.column_stack([np.tile(below, (9, 1)), np.repeat(times, len(below))])
+
+    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
+        raise NotImplementedError("shapes are joined in space, before time is added")
+
+    def flipped(self) -> Extruded:
+        return Extruded(self.face.flipped(), self.start, self.stop)
+
+    def mapped(self, affine: Affine, owner: object) -> Face:
+        raise NotImplementedError("shapes are moved in space, before time is added")
