@@ -123,7 +123,7 @@ class Arc:
                 break
             step = (shares[split + 1] - shares[split])[:, None] * (np.arange(1, 4) / 4.0)
             shares = np.unique(np.concatenate([shares, (shares[split][:, None] + step).ravel()]))
-        return tuple(self.part(*ends) for ends in stretches(self, shares, in_box))
+        return tuple(self.part(*ends) for ends in stretches(self, shares, in_box, 26))
 
     def dense(self) -> Array:
         n = max(int(self.curve.pieces * (self.stop - self.start)), 16)

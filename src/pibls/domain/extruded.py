@@ -9,6 +9,8 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.face import ON, Boundary, Face, Keep
 from pibls.domain.maps import Affine
+from pibls.domain.patch import Patch
+from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class Extruded:
         return np.column_stack([np.tile(below, (9, 1)), np.repeat(times, len(below))])
 
     def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
-        raise NotImplementedError("shapes are joined in space, before time is added")
+        return Patch(FaceSurface(self)).trimmed(keep, near)
 
     def flipped(self) -> Extruded:
         return Extruded(self.face.flipped(), self.start, self.stop)
 
     def mapped(self, affine: Affine, owner: object) -> Face:
-        raise NotImplementedError("shapes are moved in space, before time is added")
+        return Patch(FaceSurface(self)).mapped(affine, owner)

@@ -14,7 +14,6 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.maps import Affine
 
-_BISECTIONS = 50
 ON = 1e-9
 """How near to a face, relative to the bounds, is on it."""
 
@@ -100,7 +99,7 @@ def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generat
     return join(parts, len(lengths))
 
 
-def stretches(face: Face, shares: Array, keep: Keep) -> list[tuple[float, float]]:
+def stretches(face: Face, shares: Array, keep: Keep, bisections: int = 50) -> list[tuple[float, float]]:
     """The intervals of the parameter of a one-dimensional face where ``keep`` holds, ends by bisection.
 
     ``shares`` are places from 0 to 1, dense enough that between two of them it changes once at most.
@@ -120,7 +119,7 @@ def stretches(face: Face, shares: Array, keep: Keep) -> list[tuple[float, float]
         return []
     changes = np.flatnonzero(mask[1:] != mask[:-1])
     a, b, first = places[changes], places[changes + 1], mask[changes]
-    for _ in range(_BISECTIONS):
+    for _ in range(bisections):
         c = 0.5 * (a + b)
         same = holds(c) == first
         a, b = np.where(same, c, a), np.where(same, b, c)

@@ -12,7 +12,7 @@ from pibls.domain.face import ON, Boundary, Face, Keep, stretches
 from pibls.domain.maps import Affine
 from pibls.domain.patch import Patch
 from pibls.domain.polyline import Polyline
-from pibls.domain.surface import Surface
+from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class FlatFace:
         if self.dimension == 0:
             return (self,) if keep(self.at(np.empty((1, 0)), np.random.default_rng(0)))[0] else ()
         if self.dimension > 1:
-            patch = Patch(_Plane(self), self.flip)
+            patch = Patch(FaceSurface(self, flip=self.flip), self.flip)
             found = patch.trimmed(keep, near)
             return (self,) if found == (patch,) else found
         free = 1 - self.axis
@@ -112,29 +112,8 @@ class FlatFace:
             ends = affine.points(np.array(self.bounds).T).T
             return replace(self, owner=owner, bounds=tuple((float(a), float(b)) for a, b in ends))
         if self.dimension > 1:
-            return Patch(_Plane(self), self.flip).mapped(affine, owner)
+            return Patch(FaceSurface(self, flip=self.flip), self.flip).mapped(affine, owner)
         X = self.at(np.array([[0.0], [1.0]]), np.random.default_rng(0)).points
         # Counter-clockwise around its box: to the right below and above, upwards on the right, …
         forward = (self.axis == 1) != bool(self.side)
         return Arc(Polyline(owner, affine.points(X if forward else X[::-1]), closed=False), flip=self.flip)
-
-
-class _Plane(Surface):
-    """A flat face of a body as a surface, to be cut."""
-
-    def __init__(self, face: FlatFace) -> None:
-        self.owner, self.dimension, self._face = face.owner, face.dimension, replace(face, flip=False)
-        self.per_side = {2: 24, 3: 8}.get(face.dimension, 3)
-        self._rng = np.random.default_rng(0)
-
-    def position(self, U: Array) -> Array:
-        return self._face.at(U, self._rng).points
-
-    def normal(self, U: Array) -> Array:
-        return self._face.normals(U)
-
-    def on(self, X: Array, tolerance: Array) -> Mask:
-        return self._face.touches(X, tolerance)
-
-    def normal_at(self, X: Array) -> Array | None:
-        return self._face.normals(X)

@@ -14,6 +14,7 @@ from pibls.domain.surface import Surface, lattice, sizes
 _DEPTH, _DEPTH_IN_BOX = 3, 9
 _FINE = 4  # cells in a box are that much smaller than the box
 _ROUNDS = 8
+_MOST = 20_000  # cells
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,14 @@ class Patch:
         return self._parted(replace(self, keep=(*self.keep, in_box)), box)
 
     def _parted(self, part: Patch, box: Array | None) -> tuple[Face, ...]:
-        boxes = self.surface.cells if self.cells is None else self.cells.boxes
+        if self.cells is not None:
+            boxes = self.cells.boxes
+        else:
+            boxes = self.surface.cells if box is None else self.surface.cells_near(box)
+        if not len(boxes):
+            return ()
         done: list[tuple[Array, Array]] = []
-        whole = self.cells is None
+        whole = self.cells is None and len(boxes) == len(self.surface.cells)
         for depth in range(1 + (_DEPTH if box is None else _DEPTH_IN_BOX)):
             L = lattice(boxes)
             B = part._map(L.reshape(-1, self.dimension))
@@ -141,6 +147,7 @@ class Patch:
                 split = meets & (shares < 1) & (coarse | (shares > 0))
                 split &= coarse | (depth < _DEPTH)
             last = depth == (_DEPTH if box is None else _DEPTH_IN_BOX)
+            last |= int(split.sum()) << self.dimension > _MOST
             stay = (shares > 0) & (~split | last)
             whole &= depth == 0 and bool(np.all(shares == 1))
             done.append((boxes[stay], shares[stay]))

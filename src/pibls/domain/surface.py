@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.domain.face import Face
 
 _AT = (0.02, 0.5, 0.98)  # where a cell of the parameters is looked at, along each
 
@@ -43,6 +44,34 @@ class Surface:
         grids = np.meshgrid(*(np.arange(self.per_side),) * self.dimension, indexing="ij")
         low = edges[np.stack(grids, axis=-1).reshape(-1, self.dimension)]
         return np.stack([low, low + edges[1]], axis=-1)
+
+    def cells_near(self, box: Array) -> Array:
+        """Those cells that may meet a box (d, 2); all of them where that is not known."""
+        return self.cells
+
+
+class FaceSurface(Surface):
+    """A face with a chart as a surface, to be cut; its normals are those of the unflipped face."""
+
+    def __init__(self, face: Face, *, flip: bool = False) -> None:
+        self._face, self._rng = face, np.random.default_rng(0)
+        self.dimension, self.closed = face.dimension, face.is_closed
+        self.owner = face.at(np.full((1, face.dimension), 0.5), self._rng).owners[0]
+        self.per_side = {2: 24, 3: 8}.get(face.dimension, 3)
+        self._sign = -1.0 if flip else 1.0
+
+    def position(self, U: Array) -> Array:
+        return self._face.at(U, self._rng).points
+
+    def normal(self, U: Array) -> Array:
+        return np.asarray(self._sign * self._face.at(U, self._rng).normals)
+
+    def on(self, X: Array, tolerance: Array) -> Mask:
+        return self._face.touches(X, tolerance)
+
+    def normal_at(self, X: Array) -> Array | None:
+        normals = self._face.normals(X)
+        return None if normals is None else self._sign * normals
 
 
 def lattice(cells: Array) -> Array:

@@ -15,7 +15,9 @@ _NEAR = 0.02  # of the bounds: other faces that far away may still cut
 _SLIVER = 1e-7  # of the bounds: shorter pieces are rounding
 
 
-def trim(domain: Any, around: Array, candidates: list[tuple[Face, int]]) -> tuple[Face, ...]:
+def trim(
+    domain: Any, around: Array, candidates: list[tuple[Face, int]], *, warn: bool = True
+) -> tuple[Face, ...]:
     """The parts of the candidates, each with the number of its shape, that bound the domain.
 
     A point of a face is on the boundary if the domain is on its inner side and not on its outer one. Where
@@ -52,7 +54,8 @@ def trim(domain: Any, around: Array, candidates: list[tuple[Face, int]]) -> tupl
                     out.append(left)
                     owners.append(number)
                     places.append(i)
-    _warn_of_idle(domain, candidates, owners)
+    if warn:
+        _warn_of_idle(domain, candidates, owners)
     return tuple(out)
 
 
