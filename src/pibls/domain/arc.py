@@ -45,7 +45,7 @@ class Arc:
     def _normals(self, u: Array) -> Array:
         t = self.curve.tangent(u)
         outward = np.column_stack([t[:, 1], -t[:, 0]]) / np.linalg.norm(t, axis=1, keepdims=True)
-        return -outward if self.flip else outward
+        return np.asarray(-outward if self.flip else outward)
 
     def measure(self, lengths: Array) -> float:
         n = max(_MEASURED, int(self.curve.pieces * (self.stop - self.start)))

@@ -110,7 +110,7 @@ class Union(Combined):
         return self.shapes
 
     def contains(self, X: Array) -> Mask:
-        return np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes])
+        return np.asarray(np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
 
     def _around(self) -> Array:
         boxes = np.array([box_of(s) for s in self.shapes])
@@ -143,7 +143,7 @@ class Intersection(Combined):
         return self.shapes
 
     def contains(self, X: Array) -> Mask:
-        return np.logical_and.reduce([np.asarray(s.contains(X)) for s in self.shapes])
+        return np.asarray(np.logical_and.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
 
     def _around(self) -> Array:
         boxes = np.array([box_of(s) for s in self.shapes])

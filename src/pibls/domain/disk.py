@@ -62,7 +62,7 @@ class Disk(Shape):
         pairs = zip(self.coordinates, self.center, strict=True)
         return sum((x - c if c else x) ** 2 for x, c in pairs) < self.radius**2
 
-    def mapped(self, affine: Affine) -> Shape:
+    def mapped(self, affine: Affine) -> Any:
         if not affine.is_similarity:
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]

@@ -80,7 +80,7 @@ class Ellipse(Shape):
         a, b = self.radii
         return first**2 / a**2 + second**2 / b**2 < 1
 
-    def mapped(self, affine: Affine) -> Shape:
+    def mapped(self, affine: Affine) -> Any:
         if not affine.is_similarity:
             return super().mapped(affine)
         center = affine.points(np.array([self.center]))[0]

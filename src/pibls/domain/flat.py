@@ -99,7 +99,7 @@ class FlatFace:
         shares = np.concatenate([np.linspace(0.0, 1.0, 129), shares[(shares > 0) & (shares < 1)]])
         out = []
         for start, stop in stretches(self, np.unique(shares), keep):
-            ends = tuple(low * (1.0 - u) + high * u for u in (start, stop))
+            ends = (low * (1.0 - start) + high * start, low * (1.0 - stop) + high * stop)
             bounds = tuple(ends if i == free else b for i, b in enumerate(self.bounds))
             out.append(replace(self, bounds=bounds))
         return tuple(out)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.face import Face
 from pibls.domain.mesh import Triangles
@@ -107,9 +107,9 @@ class Level:
             middle = 0.5 * (a + b)
             inner = (self.value(middle) <= 0)[:, None]
             a, b = np.where(inner, middle, a), np.where(inner, b, middle)
-        return a
+        return np.asarray(a)
 
-    def _chains(self, nodes: Array, sign: Array) -> list[tuple[Array, bool]]:
+    def _chains(self, nodes: Array, sign: Mask) -> list[tuple[Array, bool]]:
         cut = _cut(_simplices(2), _SIDE[2], sign)
         n = len(nodes)
         # In each triangle the one corner that differs from the two others.
@@ -125,7 +125,7 @@ class Level:
             links[q].append(p)
         return [(_thinned(points[c]), closed) for c, closed in _followed(links) if len(c) > 2]
 
-    def _triangles(self, nodes: Array, sign: Array) -> Array:
+    def _triangles(self, nodes: Array, sign: Mask) -> Array:
         cut = _cut(_simplices(3), _SIDE[3], sign)
         n, out = len(nodes), []
         inner = sign[cut].sum(axis=1)
@@ -210,7 +210,7 @@ def _simplices(d: int) -> Array:
     return np.array(out)
 
 
-def _cut(simplices: Array, side: int, sign: Array) -> Array:
+def _cut(simplices: Array, side: int, sign: Mask) -> Array:
     """The simplices of the grid, by their node numbers, in which the sign changes."""
     d = simplices.shape[2]
     strides = (side + 1) ** np.arange(d - 1, -1, -1)

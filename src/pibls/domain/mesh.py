@@ -40,6 +40,14 @@ class Triangles(Surface):
         low, high = self._corners.min(axis=1), self._corners.max(axis=1)
         return np.asarray(self.cells[np.all((low <= box[:, 1]) & (high >= box[:, 0]), axis=1)])
 
+    def areas(self, boxes: Array, lengths: Array) -> Array:
+        middle = boxes[:, 0].mean(axis=1)
+        index = np.minimum(np.searchsorted(self._ends, middle, side="right"), len(self._ends) - 1)
+        a, b, c = (self._corners[index] / lengths).transpose(1, 0, 2)
+        whole = self._ends[index] - np.where(index > 0, self._ends[index - 1], 0.0)
+        share = (boxes[..., 1] - boxes[..., 0]).prod(axis=1) / np.maximum(whole, 1e-300)
+        return np.asarray(0.5 * share * np.linalg.norm(np.cross(b - a, c - a), axis=1))
+
     def _locate(self, U: Array) -> tuple[Array, Array, Array]:
         index = np.minimum(np.searchsorted(self._ends, U[:, 0], side="right"), len(self._ends) - 1)
         low = np.where(index > 0, self._ends[index - 1], 0.0)

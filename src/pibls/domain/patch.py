@@ -9,7 +9,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.face import Boundary, Face, Keep, owned_by
 from pibls.domain.maps import Affine
-from pibls.domain.surface import Surface, lattice, sizes
+from pibls.domain.surface import Surface, lattice
 
 _DEPTH, _DEPTH_IN_BOX = 3, 9
 _FINE = 4  # cells in a box are that much smaller than the box
@@ -83,10 +83,7 @@ class Patch:
         return mask
 
     def _areas(self, cells: Cells, lengths: Array | None) -> Array:
-        L = lattice(cells.boxes)
-        X = self.surface.position(L.reshape(-1, self.dimension))
-        unit = np.ones(X.shape[1]) if lengths is None else lengths
-        return sizes(X.reshape(*L.shape[:2], -1), self.dimension, unit)
+        return self.surface.areas(cells.boxes, np.ones(self.dimension + 1) if lengths is None else lengths)
 
     def measure(self, lengths: Array) -> float:
         cells = self.cells or Cells(self.surface.cells, np.ones(len(self.surface.cells)))
@@ -147,7 +144,7 @@ class Patch:
                 split = meets & (shares < 1) & (coarse | (shares > 0))
                 split &= coarse | (depth < _DEPTH)
             last = depth == (_DEPTH if box is None else _DEPTH_IN_BOX)
-            last |= int(split.sum()) << self.dimension > _MOST
+            last |= int(split.sum()) << self.dimension > (_MOST if self.dimension == 2 else 800)
             stay = (shares > 0) & (~split | last)
             whole &= depth == 0 and bool(np.all(shares == 1))
             done.append((boxes[stay], shares[stay]))
@@ -169,7 +166,7 @@ class _Image(Surface):
     def __init__(self, patch: Patch, affine: Affine, owner: object) -> None:
         self._surface, self._affine, self.owner = patch.surface, affine, owner
         self.dimension, self.closed = patch.surface.dimension, patch.surface.closed
-        self.__dict__["cells"] = patch.surface.cells
+        self.cells = patch.surface.cells
 
     def position(self, U: Array) -> Array:
         return self._affine.points(self._surface.position(U))

@@ -104,9 +104,9 @@ class Spline(Shape):
             inside[close] = away[:, 0] * t[:, 1] - away[:, 1] * t[:, 0] <= 1e-14 * size * np.hypot(*t.T)
         return inside
 
-    def mapped(self, affine: Affine) -> Shape:
+    def mapped(self, affine: Affine) -> Any:
         if not affine.is_similarity:
-            return super().mapped(affine)  # type: ignore[no-any-return]
+            return super().mapped(affine)
         return Spline(self.coordinates, affine.points(np.array(self.points)).tolist())
 
     def __repr__(self) -> str:

@@ -45,6 +45,12 @@ class Surface:
         low = edges[np.stack(grids, axis=-1).reshape(-1, self.dimension)]
         return np.stack([low, low + edges[1]], axis=-1)
 
+    def areas(self, boxes: Array, lengths: Array) -> Array:
+        """The measure of the surface over boxes of parameters (m, k, 2), in units of ``lengths``."""
+        L = lattice(boxes)
+        X = self.position(L.reshape(-1, self.dimension)).reshape(*L.shape[:2], -1)
+        return sizes(X, self.dimension, lengths)
+
     def cells_near(self, box: Array) -> Array:
         """Those cells that may meet a box (d, 2); all of them where that is not known."""
         return self.cells
