@@ -33,6 +33,7 @@ class Level:
 
     def __init__(self, expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:
         self.expression, self.coordinates, self.argument = expression, coordinates, argument
+        self.steep = 0.0  # what counts as a gradient
 
     @cached_property
     def _f(self) -> Any:
@@ -57,7 +58,7 @@ class Level:
         """∇f/|∇f|."""
         g = self.gradient(X)
         size = np.linalg.norm(g, axis=1, keepdims=True)
-        if not np.all(size > 0):
+        if not np.all(size > self.steep):
             where = X[np.argmin(np.nan_to_num(size[:, 0]))]
             place = ", ".join(f"{c} = {v:.3g}" for c, v in zip(self.coordinates, where, strict=True))
             raise ProblemError(
@@ -91,7 +92,10 @@ class Level:
         axes = [np.linspace(a, b, _SIDE[d] + 1) for a, b in zip(box[:, 0] - margin, box[:, 1] + margin)]
         reach = max(float(axis[1] - axis[0]) for axis in axes)
         nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
-        sign = self.value(nodes) <= 0
+        values = self.value(nodes)
+        usual = np.median(np.abs(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
+        self.steep = 1e-7 * float(usual) / float((box[:, 1] - box[:, 0]).max())
+        sign = values <= 0
         if d == 2:
             return tuple(
                 Arc(LevelCurve(owner, chain, closed, self, reach))
