@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from pibls._version import __version__
 from pibls.cases import cases
-from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
+from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarning
 from pibls.solve import solve
 
 if TYPE_CHECKING:
     from pibls.basis import Broad, Features, Joined, Ridges, Waves
-    from pibls.domain import Box, Domain, During, Interval, Shape
+    from pibls.domain import (
+        Ball,
+        Box,
+        Disk,
+        Domain,
+        During,
+        Ellipse,
+        Implicit,
+        Interval,
+        Polygon,
+        Shape,
+        Solid,
+        Spline,
+    )
     from pibls.io import load
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import (
@@ -39,7 +52,14 @@ if TYPE_CHECKING:
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
 _LATER = {
+    "Ball": "domain",
     "Box": "domain",
+    "Disk": "domain",
+    "Ellipse": "domain",
+    "Implicit": "domain",
+    "Polygon": "domain",
+    "Solid": "domain",
+    "Spline": "domain",
     "Domain": "domain",
     "During": "domain",
     "Interval": "domain",
@@ -92,17 +112,21 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "SVD",
+    "Ball",
     "Box",
     "Broad",
     "Condition",
     "ConvergenceWarning",
     "Decomposed",
     "Dirichlet",
+    "Disk",
     "Domain",
     "During",
+    "Ellipse",
     "ErrorEstimate",
     "Features",
     "GaussNewton",
+    "Implicit",
     "Initial",
     "Interval",
     "Joined",
@@ -113,6 +137,7 @@ __all__ = [
     "PiblsError",
     "PivotedQR",
     "Points",
+    "Polygon",
     "Problem",
     "ProblemError",
     "Progress",
@@ -120,7 +145,10 @@ __all__ = [
     "Ridges",
     "Robin",
     "Shape",
+    "ShapeWarning",
+    "Solid",
     "Solution",
+    "Spline",
     "Status",
     "TrustRegion",
     "Waves",
