@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick slow lint package mutants bench bench-full bench-self figures gallery docs clean
+.PHONY: demo test quick slow lint package mutants bench bench-full bench-self figures pages gallery docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
@@ -40,21 +40,21 @@ lint: $(READY)
 PEERS := $(VENV)/.peers
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check ".[bench]" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" \
 		|| echo "some peers are not installed: their cells will say so"
 	touch $(PEERS)
 
 # What is quick: all but the PINNs at full length. Cells that are there are kept; AGAIN=--again runs anew.
 bench: $(PEERS)
 	$(BIN)/python -m benchmarks.run $(AGAIN)
-	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.pages
 
 # Everything; interrupt and resume at will.
 bench-full: $(PEERS)
 	$(BIN)/python -m benchmarks.run --full $(AGAIN)
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.fields
-	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.pages
 
 # pibls against itself and NGSolve: the figures that the documentation quotes.
 bench-self: $(READY)
@@ -67,10 +67,19 @@ bench-self: $(READY)
 # The figures and tables of docs/, measured again from scratch.
 figures: $(READY)
 	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/sensitivity.py
+	$(BIN)/python benchmarks/sensitivity.py --again
 	$(BIN)/python benchmarks/convergence.py
 	$(BIN)/python benchmarks/scale_figure.py
-	$(BIN)/python benchmarks/ablation.py --write docs/ablation.md
+	$(BIN)/python benchmarks/ablation.py --again
+	$(BIN)/python benchmarks/pielm_range.py
+	$(BIN)/python benchmarks/embedding.py
+	$(BIN)/python benchmarks/framework_figure.py
+	$(BIN)/python benchmarks/hero_figure.py
+	$(BIN)/python -m benchmarks.pages
+
+# The pages of docs/ that are made of stored numbers; nothing is measured.
+pages: $(READY)
+	$(BIN)/python -m benchmarks.pages
 
 # The gallery's pictures and its page.
 gallery: $(READY)

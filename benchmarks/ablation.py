@@ -1,15 +1,21 @@
 """What do enhancement nodes, whitening and sparse refinement bring? Same number of nodes, five seeds.
 
-Each row has the points, method and number of nodes of the published configuration; only the kind of
-node changes. ``best scale`` gives plain features the scale that serves them best, found over a
-range that is extended while its optimum lies at an edge.
+Each case has the points and number of nodes of the published configuration; only the kind of node
+changes. ``best scale`` gives plain features the scale that serves them best, found over a range that is
+extended while its optimum lies near an edge. Everything measured is kept in docs/data/ablation.json; the
+page is made from it by benchmarks.pages.
 
-    python benchmarks/ablation.py [--write docs/ablation.md]
+    python benchmarks/ablation.py [TC-9 …] [--again]      # what is not there yet; interrupt and resume
 """
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import sys
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +24,48 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
-from benchmarks.measure import errors, table, threads
+from benchmarks.measure import errors, threads
 from pibls.basis.scale import scale_for
 from pibls.cases.case import Case
 
-CASES = ("TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8", "TC-11")
+DATA = Path(__file__).resolve().parents[1] / "docs/data/ablation.json"
 SEEDS = range(5)
+PROBES = range(3)
+"""The seeds of the search for the best scale."""
+STEP = 2.0**0.5
+REACH = 10
+"""The search goes no further than this many steps from the published scale."""
+PATIENCE = 2
+"""Steps without a gain after which a side is given up."""
 
 
-def median_error(case: Case, basis: Any, method: Any) -> float:
-    points = case.published.settings["points"]
-    found = [
-        errors(case, pibls.solve(case.problem, basis=basis, points=points, method=method, seed=seed))[0]
-        for seed in SEEDS
-    ]
-    return float(np.median(found))
+def method_for(case: Case) -> Any:
+    """The better linear algebra for all, so that the bases differ and not the solvers.
+
+    A nonlinear case is one descent from the linearised problem: where a basis cannot hold the solution,
+    deforming the equations and starting anew take minutes and end at the same error.
+    """
+    if case.problem.is_linear:
+        return pibls.LeastSquares(pibls.PivotedQR())
+    return pibls.GaussNewton(continuation=0, rounds=0)
+
+
+def measured(case: Case, basis: Any, seeds: Sequence[int]) -> list[float]:
+    """The maximum error of each seed, on points that were not fitted; ∞ where there is no solution."""
+    found = []
+    for seed in seeds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            solution = pibls.solve(
+                case.problem,
+                basis=basis,
+                points=case.published.settings["points"],
+                method=method_for(case),
+                seed=seed,
+            )
+        error = errors(case, solution)[0]
+        found.append(error if math.isfinite(error) else math.inf)
+    return found
 
 
 def variants(published: pibls.Broad, scale: float) -> dict[str, pibls.Broad]:
@@ -49,71 +82,85 @@ def variants(published: pibls.Broad, scale: float) -> dict[str, pibls.Broad]:
     }
 
 
-def best_features(case: Case, size: int, method: Any, start: float) -> tuple[float, float]:
-    """The scale of plain features with the smallest median error, and that error."""
-    tried: dict[float, float] = {}
-    step = 2.0**0.5
-    low = high = 0
-
-    def error(i: int) -> float:
-        scale = start * step**i
-        if scale not in tried:
-            tried[scale] = median_error(case, pibls.Broad(1, size, scale=scale), method)
-        return tried[scale]
-
-    best = error(0)
-    while True:  # walk outwards on both sides until it no longer helps
-        improved = False
-        for side in (-1, 1):
-            i = low - 1 if side < 0 else high + 1
-            if abs(i) > 8:
-                continue
-            value = error(i)
-            low, high = min(low, i), max(high, i)
-            if value < best:
-                best, improved = value, True
-        if not improved:
-            break
-    scale = min(tried, key=lambda s: tried[s])
-    return scale, tried[scale]
-
-
-def main(arguments: list[str]) -> None:
-    header: list[str] = ["case", "nodes", "R"]
-    rows = []
-    for name in CASES:
-        case = pibls.cases[name]
-        published: pibls.Broad = case.published.settings["basis"]
-        # The better linear algebra for all, so that the bases differ and not the solvers.
-        method = pibls.LeastSquares(pibls.PivotedQR()) if case.problem.is_linear else pibls.GaussNewton()
-        found = {
-            label: median_error(case, basis, method)
-            for label, basis in variants(published, published.scale).items()
-        }
-        scale, best = best_features(case, published.size, method, published.scale)
-        waves = waves_for(case, published.size)
-        header[3:] = [*found, "features, best scale", "waves"]
-        rows.append(
-            (name, str(published.size), f"{published.scale:g}", *(f"{e:.1e}" for e in found.values()),
-             f"{best:.1e} (R = {scale:.2g})",
-             f"{median_error(case, waves, method):.1e} (N = {waves.size})")
-        )  # fmt: skip
-        print(f"{name} done", file=sys.stderr, flush=True)
-    text = table(header, rows)
-    print(text)
-    if "--write" in arguments:
-        path = Path(arguments[arguments.index("--write") + 1])
-        before, _, _ = path.read_text().partition(MARK)
-        path.write_text(f"{before}{MARK}\n\n{text}\n")
-
-
-MARK = "<!-- the table below is written by benchmarks/ablation.py -->"
-
-
 def waves_for(case: Case, most: int) -> pibls.Waves:
     """The waves of the automatic solver, no more than the published points can determine."""
     nodes = min(most, case.published.settings["points"].interior // 2, 512)
     return pibls.Waves(nodes, scale=scale_for("waves", nodes, len(case.problem.coordinates)))
+
+
+class Store:
+    """The measurements of all cases in one JSON file, written after each of them."""
+
+    def __init__(self, path: Path = DATA) -> None:
+        self.path = path
+        self.data: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_suffix(".tmp")
+        beside.write_text(json.dumps(self.data, indent=1) + "\n")
+        os.replace(beside, self.path)
+
+
+def best_features(case: Case, store: Store, tried: dict[str, list[float]]) -> float:
+    """The scale of plain features with the smallest median error; all that was tried is kept."""
+    basis = case.published.settings["basis"]
+
+    def error(i: int) -> float:
+        scale = float(f"{basis.scale * STEP**i:.4g}")
+        if str(scale) not in tried:
+            tried[str(scale)] = measured(case, pibls.Broad(1, basis.size, scale=scale), PROBES)
+            store.write()
+        return float(np.median(tried[str(scale)]))
+
+    best = error(0)
+    for side in (-1, 1):
+        i = without = 0
+        while without < PATIENCE and abs(i) < REACH:
+            i += side
+            without = 0 if error(i) < best else without + 1
+            best = min(best, error(i))
+    return min((float(s) for s in tried), key=lambda s: np.median(tried[str(s)]))
+
+
+def measure(case: Case, store: Store, key: str | None = None) -> None:
+    """All variants of one case that are not there yet, under its name or another key."""
+    basis = case.published.settings["basis"]
+    found = store.data.setdefault(
+        key or case.name,
+        {"nodes": basis.size, "scale": basis.scale, "whiten": basis.whiten, "errors": {}, "features": {}},
+    )
+    for label, variant in variants(basis, basis.scale).items():
+        if label not in found["errors"]:
+            found["errors"][label] = measured(case, variant, SEEDS)
+            store.write()
+    waves = waves_for(case, basis.size)
+    if "waves" not in found["errors"]:
+        found["errors"]["waves"] = measured(case, waves, SEEDS)
+        found["waves"] = {"nodes": waves.size, "scale": waves.scale}
+        store.write()
+    if "features, best scale" not in found["errors"]:
+        best = best_features(case, store, found["features"])
+        found["errors"]["features, best scale"] = measured(
+            case, pibls.Broad(1, basis.size, scale=best), SEEDS
+        )
+        found["best"] = best
+        store.write()
+
+
+def main(arguments: Sequence[str]) -> None:
+    store = Store()
+    names = [a for a in arguments if not a.startswith("-")] or list(pibls.cases)
+    for name in names:
+        if "--again" in arguments:
+            # What is there stays until the new measurement is complete, also over an interruption.
+            measure(pibls.cases[name], store, key=f"{name}, new")
+            store.data[name] = store.data.pop(f"{name}, new")
+            store.write()
+        else:
+            measure(pibls.cases[name], store)
+        medians = {k: float(np.median(v)) for k, v in store.data[name]["errors"].items()}
+        print(name, {k: f"{v:.1e}" for k, v in medians.items()}, flush=True)
 
 
 if __name__ == "__main__":

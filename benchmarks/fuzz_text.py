@@ -174,8 +174,7 @@ def _own_functions() -> list[Any]:
     """Every function and method of the parser and the reader."""
     found = []
     for name, module in list(sys.modules.items()):
-        # Not what counts the calls of SymPy: instrumented, it takes fifty times as long as what it counts.
-        if name.startswith(("pibls.text.", "pibls.io.")) and name != "pibls.text.effort":
+        if name.startswith(("pibls.text.", "pibls.io.")):
             things = [v for v in vars(module).values() if getattr(v, "__module__", "") == name]
             things += [m for c in things if isinstance(c, type) for m in vars(c).values()]
             found += [f for f in things if isinstance(f, FunctionType)]

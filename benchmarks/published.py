@@ -1,4 +1,4 @@
-"""The paper's own configuration of each case over five seeds, next to the paper's result.
+"""The published configuration of each case over five seeds, next to the paper's result.
 
 python benchmarks/published.py [TC-5 …]
 """

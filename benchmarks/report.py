@@ -5,7 +5,8 @@
 
 Nothing is solved here: the numbers come from the JSON of benchmarks.run, the pictures of solutions from
 the arrays of benchmarks.fields, the words in "Reading" and "Scaling" from reading.md and scaling.md beside
-the report. The same data give the same files.
+the report, which are made from stored data too (benchmarks.pages, benchmarks.scaling). The same data give the
+same files.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ Seconds run from the problem to a solution that can be evaluated, after imports,
 apart. Where there are several seeds the numbers are medians over them, and the worst maximum error stands
 below. *In italics, what the paper printed* for that system, on its authors' machine ({machine}); its FEM
 stands beside both orders, since it does not say which one it used; † marks an L2 error that was printed
-larger than the maximum error. The best accuracy of a case is **bold**; at 1e-15 times the size of the
-solution the differences are rounding."""
+larger than the maximum error. The best accuracy of a case is **bold**; at the level of rounding
+differences mean nothing."""
 
 _REPRODUCE = """\
 Any cell of the tables, all its settings and seeds, for instance TC-5 by `pibls`:
@@ -47,7 +48,7 @@ python -m benchmarks.run --system pibls --case TC-5 --full --again
 The names for `--system` are in the second column below, those for `--case` head the tables; one setting
 alone is chosen with `--setting "…"`, its label as listed under "All runs". Without `--again` only what is
 not there yet is run. What must be installed is said by the command itself where it is absent. The pictures
-of the solutions: `python -m benchmarks.fields`; this page: `python -m benchmarks.report`."""
+of the solutions: `python -m benchmarks.fields`; this page: `python -m benchmarks.pages`."""
 
 
 def adapters(systems: Iterable[str]) -> dict[str, Adapter]:

@@ -89,9 +89,14 @@ def systems_in(found: Iterable[Summary | str]) -> list[str]:
 
 
 def in_table(found: Sequence[Summary], system: str, case: str) -> Summary | None:
-    """What the table shows in a cell: the setting meant for it; of several one that ended, the newest."""
+    """What the table shows in a cell: the setting meant for it; of several one that ended, uncapped if there
+    is one, the newest."""
     mine = [s for s in found if s.table and s.system == system and s.case == case]
-    return max(mine, key=lambda s: (bool(s.finished), max(r["date"] for r in s.runs)), default=None)
+    return max(
+        mine,
+        key=lambda s: (bool(s.finished), not s.capped, max(r["date"] for r in s.runs)),
+        default=None,
+    )
 
 
 def best(found: Sequence[Summary], case: str) -> tuple[float, float]:

@@ -4,8 +4,10 @@ python -m benchmarks.run                                    what is quick and no
 python -m benchmarks.run --full                             also what is slow; interrupt and resume at will
 python -m benchmarks.run --system fenics-p2 --case TC-5     one cell
 python -m benchmarks.run --system pibls --case TC-5 --again one cell, anew
+python -m benchmarks.run --system pinn2 --case TC-5 --setting full --full   hours: interrupt, and say it again
 
-Each system and case gets a process of its own, with the threads pinned before anything is imported.
+A long run writes its state to benchmarks/state now and then; the same command goes on from there. Each
+system and case gets a process of its own, with the threads pinned before anything is imported.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pibls
-from benchmarks import peers, store
+from benchmarks import peers, store, worker
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,7 +47,7 @@ def command(system: str, case: str, *options: str) -> list[str]:
 
 def runs_of(arguments: argparse.Namespace, system: str, case: str) -> Iterator[store.Run]:
     """The runs of one cell, as its process reports them."""
-    options = ["--threads", str(arguments.threads)]
+    options = ["--threads", str(arguments.threads), "--state", str(arguments.state)]
     options += ["--full"] if arguments.full else []
     options += ["--setting", arguments.setting] if arguments.setting else []
     if not arguments.again:
@@ -87,15 +91,27 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run also what is already there")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--results", type=Path, default=store.RESULTS)
+    parser.add_argument("--state", type=Path, default=store.STATE, help="where interrupted runs are kept")
     return parser.parse_args(words)
+
+
+def forget(run: store.Run, state: Path) -> None:
+    """The run is stored: what it would have gone on from is no longer needed."""
+    shutil.rmtree(
+        worker.scratch_of(state, run["system"], run["case"], run["setting"], run["seed"]), ignore_errors=True
+    )
 
 
 def main(words: list[str] | None = None) -> None:
     arguments = parsed(words)
+    # So that a polite end takes the worker along, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for system in arguments.system or list(peers.MODULES):
         for case in arguments.case or list(pibls.cases):
             for run in runs_of(arguments, system, case):
                 store.add(run, arguments.results)
+                if run["status"] != "failed":
+                    forget(run, arguments.state)
                 print(told(run), flush=True)
 
 

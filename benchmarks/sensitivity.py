@@ -1,21 +1,26 @@
 """e(N, n, R): errors and time of the published method against nodes, points and scale, one at a time.
 
-The paper's parameter sensitivity analysis, for TC-1 (linear) and TC-9 (nonlinear): around the published
-settings one of three parameters is varied, three seeds each. Beside each curve stands what
-``pibls.solve(problem, tol=1e-13)`` chooses by itself. TC-9 is solved by Gauss-Newton in place of
-Algorithm 2, which runs once, at the published settings, for comparison.
+The paper's parameter sensitivity analysis, for TC-1 (linear, Algorithm 1) and TC-9 (nonlinear, Algorithm 2):
+around the published settings one of three parameters is varied, three seeds each. Beside each curve stands
+what ``pibls.solve(problem, tol=1e-13)`` chooses by itself, and for TC-9 the same by Gauss-Newton.
 
-    python benchmarks/sensitivity.py            # measure (about 4 minutes) and draw
+    python benchmarks/sensitivity.py            # what is not there yet (Algorithm 2: an hour), then draw
     python benchmarks/sensitivity.py --draw     # draw again what was measured
+    python benchmarks/sensitivity.py --again    # measure all of it anew
+
+Each run is kept in docs/data/sensitivity.json when it ends: interrupt and resume at will. The page is made
+from that by benchmarks.pages.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,8 +77,8 @@ def paper_style() -> Any:
     return plt
 
 
-def settings_with(case: Case, parameter: str, value: float) -> dict[str, Any]:
-    """The published settings with one parameter changed; TC-9 by one descent of Gauss-Newton."""
+def settings_with(case: Case, parameter: str, value: float, *, gauss_newton: bool = False) -> dict[str, Any]:
+    """The published settings with one parameter changed; if wished by one descent of Gauss-Newton."""
     settings = dict(case.published.settings)
     basis, points = settings["basis"], settings["points"]
     if parameter == "nodes":
@@ -85,7 +90,7 @@ def settings_with(case: Case, parameter: str, value: float) -> dict[str, Any]:
         settings["points"] = replace(points, interior=round(value) - boundary, boundary=boundary)
     else:
         settings["basis"] = replace(basis, scale=float(value))
-    if not case.problem.is_linear:
+    if gauss_newton:
         settings["method"] = pibls.GaussNewton(continuation=0, rounds=0, linear=pibls.RidgeQR())
     return settings
 
@@ -119,28 +124,48 @@ def median(runs: Sequence[Run]) -> Run:
 
 
 def study(
-    case: Case, values: Mapping[str, Sequence[float]], seeds: Sequence[int], compare: bool = True
+    case: Case,
+    values: Mapping[str, Sequence[float]],
+    seeds: Sequence[int],
+    found: dict[str, Any] | None = None,
+    keep: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """All sweeps of one case, the automatic choice, and Algorithm 2 where it was replaced."""
+    """All sweeps of one case by the published method and, where it is nonlinear, by Gauss-Newton.
+
+    ``found`` holds what was measured before and grows; ``keep`` is called after each run. Sweeps are
+    dictionaries: parameter → value → list of runs, one for each seed.
+    """
+    found = {} if found is None else found
     pibls.solve(case.problem, tol=TOL)  # the first solve pays for imports
-    found: dict[str, Any] = {
-        "title": case.title,
-        "published": {
-            "nodes": case.published.settings["basis"].size,
-            "points": count(case.published.settings["points"]),
-            "scale": case.published.settings["basis"].scale,
-            "max": case.published.max_error,
-            "l2": case.published.l2_error,
-            "seconds": case.published.seconds,
-        },
-        "automatic": [run(case, seed, tol=TOL) for seed in seeds],
-        "sweeps": {
-            parameter: [[run(case, s, **settings_with(case, parameter, v)) for s in seeds] for v in steps]
-            for parameter, steps in values.items()
-        },
+    found["title"] = case.title
+    found["published"] = {
+        "nodes": case.published.settings["basis"].size,
+        "points": count(case.published.settings["points"]),
+        "scale": case.published.settings["basis"].scale,
+        "max": case.published.max_error,
+        "l2": case.published.l2_error,
+        "seconds": case.published.seconds,
     }
-    if compare and not case.problem.is_linear:
-        found["algorithm 2"] = run(case, 0, **case.published.settings)
+    if "automatic" not in found:
+        found["automatic"] = [run(case, seed, tol=TOL) for seed in seeds]
+        keep()
+    # Every value once before any of them a second time, the published ones first and the far ones, where
+    # Algorithm 2 tries all its perturbations in vain, last: an interrupted study is a whole curve.
+    order = sorted(
+        ((p, v) for p, steps in values.items() for v in steps),
+        key=lambda pair: abs(math.log(pair[1] / found["published"][pair[0]])),
+    )
+    for sweeps, gauss_newton in (("gauss-newton", True), ("sweeps", False)):
+        if gauss_newton and case.problem.is_linear:
+            continue
+        done = found.setdefault(sweeps, {})
+        for index, seed in enumerate(seeds):
+            for parameter, value in order:
+                runs = done.setdefault(parameter, {}).setdefault(f"{value:g}", [])
+                if len(runs) <= index:
+                    settings = settings_with(case, parameter, value, gauss_newton=gauss_newton)
+                    runs.append(run(case, seed, **settings))
+                    keep()
     return found
 
 
@@ -161,9 +186,9 @@ def draw(data: Mapping[str, Any], path: Path) -> None:
                 ax.set(xscale="log", yscale="log")
                 ax.tick_params(labelbottom=True)
             _plain_ticks(upper, lower)
-            method = "" if "algorithm 2" not in found else " (Gauss-Newton)"
+            method = "Algorithm 2" if "gauss-newton" in found else "Algorithm 1"
             upper.set_title(
-                f"({'abcdef'[3 * i + j]})  {name}{method}: {LABELS[parameter].partition(' of')[0]}",
+                f"({'abcdef'[3 * i + j]})  {name}, {method}: {LABELS[parameter].partition(' of')[0]}",
                 loc="left",
             )
             lower.set_xlabel(LABELS[parameter])
@@ -183,34 +208,44 @@ NAMES = {"max": "maximum error", "l2": "$L_2$ error", "seconds": "time"}
 
 
 def _curves(ax: Any, found: Mapping[str, Any], parameter: str, keys: Mapping[str, tuple[str, str]]) -> None:
-    runs = found["sweeps"][parameter]
-    x = [r[0][parameter] for r in runs]
+    x, runs = curve(found, parameter)
     for key, (colour, marker) in keys.items():
-        values = np.array([[r[key] for r in step] for step in runs])
-        ax.fill_between(x, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.2, linewidth=0)
+        values = [[r[key] for r in step] for step in runs]
+        ax.fill_between(
+            x, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.2, linewidth=0
+        )
         label = f"{NAMES[key]}, published method"
-        ax.plot(x, np.median(values, axis=1), color=colour, marker=marker, label=label)
+        ax.plot(x, [np.median(v) for v in values], color=colour, marker=marker, label=label)
+    if "gauss-newton" in found:
+        x, runs = curve(found, parameter, "gauss-newton")
+        key = next(iter(keys))
+        ax.plot(
+            x, [median(step)[key] for step in runs], color=PURPLE, linestyle="--", linewidth=1.2,
+            label="Gauss-Newton instead",
+        )  # fmt: skip
+
+
+def curve(
+    found: Mapping[str, Any], parameter: str, sweeps: str = "sweeps"
+) -> tuple[list[float], list[list[Run]]]:
+    """What was varied, in order, and the runs there."""
+    steps = sorted(found[sweeps].get(parameter, {}).items(), key=lambda item: float(item[0]))
+    return [float(value) for value, _ in steps], [runs for _, runs in steps]
 
 
 def _reference(upper: Any, lower: Any, found: Mapping[str, Any], parameter: str) -> None:
-    """The published setting, the paper's result there, Algorithm 2, and the automatic choice."""
+    """The published setting, the paper's result there, and the automatic choice."""
     paper, auto = found["published"], median(found["automatic"])
     for ax, low in ((upper, 0.3), (lower, 0.0)):
         ax.axvline(paper[parameter], low, color=GREY, linestyle=":", linewidth=1.1, label="published setting")
     hollow = {"linestyle": "none", "markerfacecolor": "white", "markersize": 6, "zorder": 5}
-    upper.plot(
-        paper[parameter], paper["max"], "D", color=GREY, label="the paper's own maximum error, time", **hollow
-    )
+    upper.plot(paper[parameter], paper["max"], "D", color=GREY, label="the paper's result", **hollow)
     lower.plot(paper[parameter], paper["seconds"], "D", color=GREY, **hollow)
-    if "algorithm 2" in found:
-        other = found["algorithm 2"]
-        upper.plot(other[parameter], other["max"], "s", color=RED, label="Algorithm 2 here (TC-9)", **hollow)
-        lower.plot(other[parameter], other["seconds"], "s", color=RED, **hollow)
     star = {"color": RED, "markersize": 13, "markeredgecolor": "white", "zorder": 6, "linestyle": "none"}
-    upper.plot(auto[parameter], auto["max"], "*", label="automatic choice: maximum error, time", **star)
+    upper.plot(auto[parameter], auto["max"], "*", label="automatic choice", **star)
     lower.plot(auto[parameter], auto["seconds"], "*", **star)
     value = f"$R$ = {auto['scale']:.3g}" if parameter == "scale" else f"{auto[parameter]:.0f} {parameter}"
-    last = max(step[0][parameter] for step in found["sweeps"][parameter])
+    last = max(curve(found, parameter)[0])
     side = "left" if parameter != "scale" else "right" if auto[parameter] > 0.8 * last else "center"
     text = {"textcoords": "offset points", "va": "top", "color": RED, "fontsize": 8.5, "linespacing": 1.15}
     upper.annotate(
@@ -233,23 +268,20 @@ def _plain_ticks(*axes: Any) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if "--draw" not in arguments:
-        data = {}
-        for name, values in VALUES.items():
-            data[name] = study(pibls.cases[name], values, SEEDS)
-            print(f"{name} done", file=sys.stderr, flush=True)
+    data: dict[str, Any] = (
+        json.loads(DATA.read_text()) if DATA.exists() and "--again" not in arguments else {}
+    )
+
+    def keep() -> None:
         DATA.parent.mkdir(parents=True, exist_ok=True)
-        DATA.write_text(json.dumps(data, indent=1))
-    data = json.loads(DATA.read_text())
-    for name, found in data.items():
-        print(f"{name}: automatic {median(found['automatic'])}")
-        for parameter, runs in found["sweeps"].items():
-            for step in runs:
-                m = median(step)
-                found_there = f"max {m['max']:.1e}, L2 {m['l2']:.1e}, {m['seconds']:.2f} s"
-                print(f"  {parameter} {m[parameter]:g}: {found_there}")
-        if "algorithm 2" in found:
-            print(f"  Algorithm 2 at the published settings: {found['algorithm 2']}")
+        beside = DATA.with_suffix(".tmp")
+        beside.write_text(json.dumps(data, indent=1) + "\n")
+        os.replace(beside, DATA)
+
+    if "--draw" not in arguments:
+        for name, values in VALUES.items():
+            study(pibls.cases[name], values, SEEDS, data.setdefault(name, {}), keep)
+            print(f"{name} done", file=sys.stderr, flush=True)
     draw(data, FIGURE)
     print(f"drawn in {FIGURE.relative_to(ROOT)}")
 

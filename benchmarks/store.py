@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "data"
+STATE = Path(__file__).resolve().parent / "state"
+"""What an interrupted run goes on from; not in git, and removed once the run is in `RESULTS`."""
 
 Run = dict[str, Any]
 """system, case, setting, table, seed, status ("ok", "capped", "cannot", "failed", "missing"), max_error,

@@ -7,7 +7,6 @@ import datetime
 import json
 import platform
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -94,12 +93,10 @@ def one(adapter: Adapter, case: Case, setting: Setting, seed: int, threads: int,
     )  # fmt: skip
 
 
-def scratch_of(system: str, case: str, setting: str, seed: int) -> Path:
+def scratch_of(state: Path, system: str, case: str, setting: str, seed: int) -> Path:
     """Where a run keeps its checkpoints; the same folder when it is resumed."""
     plain = "".join(c if c.isalnum() else "-" for c in setting)
-    folder = Path(tempfile.gettempdir()) / "pibls-bench" / system / f"{case}.{plain}.{seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return state / system / f"{case}.{plain}.{seed}"
 
 
 def main() -> None:
@@ -110,6 +107,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--done", default="[]", help="JSON: [setting, seed] pairs to leave out")
+    parser.add_argument("--state", type=Path, default=store.STATE)
     arguments = parser.parse_args()
     adapter, case = peers.adapter(arguments.system), pibls.cases[arguments.case]
     lines = sys.stdout
@@ -145,7 +143,8 @@ def work(
         for seed in setting.seeds:
             if (setting.label, seed) in done:
                 continue
-            scratch = scratch_of(arguments.system, arguments.case, setting.label, seed)
+            scratch = scratch_of(arguments.state, arguments.system, arguments.case, setting.label, seed)
+            scratch.mkdir(parents=True, exist_ok=True)
             tell(one(adapter, case, setting, seed, arguments.threads, scratch))
 
 

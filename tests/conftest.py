@@ -1,4 +1,4 @@
-"""What several files of tests ask for by name."""
+"""What several files of tests ask for by name, and which tests are slow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,38 @@ from pathlib import Path
 import pytest
 
 from tests.saved import small
+
+SLOW = (
+    # Seconds on two cores that others used too (pytest --durations=60); those above some five.
+    "tests/test_endings.py::test_without_a_solution_it_says_so",  # 200, 60, 30, …
+    "tests/test_cases.py::test_published_settings_reach_the_published_error",  # 160, 50, 11
+    "tests/test_cases.py::test_published_settings_of_burgers",  # 26
+    "tests/test_activation.py::test_derivatives_agree_with_fifty_digits_pointwise",  # 22, 10, 9
+    "tests/test_corners.py::test_the_problems_of_the_gallery_and_of_the_paper_agree_with_themselves",  # 22
+    "tests/test_gallery.py",  # 20, 8, 6, 5, …: 58 problems
+    "tests/test_decomposed.py::test_three_dimensions_and_two_unknowns",  # 18
+    "tests/test_decomposed.py::test_cases",  # 5 each
+    "tests/test_solution_file.py::test_the_same_in_another_process",  # 12
+    "tests/test_solution_file.py::test_a_killed_save_leaves_the_old_file",  # 9
+    "tests/test_damaged_files.py::test_any_change_of_the_header_loads_or_is_refused",  # 7
+    "tests/test_damaged_files.py::test_every_byte_counts",  # 5
+    "tests/test_html.py::test_solution_with_a_picture",  # 7, 4, 4
+    # Many hundreds of inputs, or peers that are trained.
+    "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
+    "tests/test_text_attacks.py::test_any_text_is_read_or_refused",
+    "tests/test_text_attacks.py::test_a_short_run_of_the_long_fuzz",
+    "tests/test_text_attacks.py::test_nothing_is_run_whatever_is_read",
+    "tests/test_peers_",
+    "tests/test_scaling.py",
+    "tests/test_studies.py",
+)
+"""Beginnings of the names of the tests that `make quick` leaves out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

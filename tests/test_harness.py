@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,9 @@ class Made:
 
 def done(case: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> list[store.Run]:
     monkeypatch.setattr(peers, "adapter", lambda name: Made())
-    monkeypatch.setattr("sys.argv", ["worker", "made", case, *words])
-    worker.main()
+    with TemporaryDirectory() as state:
+        monkeypatch.setattr("sys.argv", ["worker", "made", case, "--state", state, *words])
+        worker.main()
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -97,9 +99,20 @@ def test_a_run_takes_the_place_of_the_same_run(tmp_path: Path) -> None:
 
 
 def test_the_runner_keeps_and_resumes(tmp_path: Path, capsys: Any) -> None:
-    words = ["--system", "pielm", "--case", "TC-2", "--results", str(tmp_path)]
+    kept = tmp_path / "results"
+    words = [
+        "--system",
+        "pielm",
+        "--case",
+        "TC-2",
+        "--results",
+        str(kept),
+        "--state",
+        str(tmp_path / "state"),
+    ]
     run.main(words)
-    runs = store.read("pielm", "TC-2", tmp_path)
+    assert not list((tmp_path / "state").rglob("TC-*"))
+    runs = store.read("pielm", "TC-2", kept)
     assert [r["seed"] for r in runs] == [0, 1, 2, 3, 4]
     assert all(r["status"] == "ok" and r["threads"] == 1 for r in runs)
     capsys.readouterr()

@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity",),
+    ("sensitivity", "sweep"),
     ("cases",),
     ("io",),
     ("cli",),

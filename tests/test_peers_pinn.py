@@ -58,10 +58,8 @@ def test_as_many_weights_as_pibls(name: str) -> None:
 def test_one_setting_of_each_case_is_for_the_table(name: str) -> None:
     for adapter in (PINN1(), PINN2()):
         settings = adapter.settings(pibls.cases[name])
-        assert [s.table for s in settings].count(True) == 1
-    table = next(s for s in PINN2().settings(pibls.cases[name]) if s.table)
-    assert table.slow
-    assert table.label == ("full" if name in ("TC-1", "TC-3", "TC-10") else "capped")
+        assert [s.table for s in settings if s.label != "capped"].count(True) == 1
+    assert {s.label: s.slow for s in PINN2().settings(pibls.cases[name])} == {"full": True, "capped": True}
 
 
 def _known(name: str) -> Any:
@@ -112,7 +110,6 @@ def test_training_reduces_the_error(tmp_path: Path, untouched: None) -> None:
         assert not outcome.capped
         errors.append(_error(task, outcome))
     assert errors[1] < 0.5 * errors[0]
-    assert not list(tmp_path.iterdir())
 
 
 class _InterruptedError(Exception):
@@ -152,7 +149,10 @@ def test_an_interrupted_run_goes_on(
     assert parts.facts["adam_steps"] == whole.facts["adam_steps"] == 120
     assert parts.facts["lbfgs_iterations"] == whole.facts["lbfgs_iterations"]
     np.testing.assert_allclose(parts.values, whole.values, atol=1e-6)
-    assert not list((tmp_path / "parts").iterdir())
+    # The state stays until the outcome is stored: asked once more, the same outcome without more steps.
+    again = PINN2().run(task("parts"))
+    assert again.facts["lbfgs_iterations"] == whole.facts["lbfgs_iterations"]
+    np.testing.assert_allclose(again.values, parts.values, atol=1e-6)
 
 
 @needs_deepxde
@@ -179,7 +179,7 @@ def test_the_cap_is_told(tmp_path: Path, untouched: None) -> None:
 
 
 def test_the_settings_say_everything() -> None:
-    setting: Setting = PINN2().settings(pibls.cases["TC-5"])[0]
+    setting: Setting = PINN2().settings(pibls.cases["TC-5"])[1]
     assert setting.values["layers"] == [2, *[50] * 10, 1]
     assert setting.values["adam_steps"] == 45_000
     assert setting.values["cap_seconds"] == 300.0

@@ -119,6 +119,15 @@ def test_an_absence_noted_later_does_not_hide_results() -> None:
     assert report_tables.cell_text(found, "fenics-p2", "TC-5", Footnotes()).startswith("2.0e-08")
 
 
+def test_a_whole_run_takes_the_cell_of_a_capped_one() -> None:
+    """Also of a capped one that was run later."""
+    run = next(r for r in RUNS if r["system"] == "pinn2" and r["case"] == "TC-5")
+    whole = {**run, "setting": "whole", "status": "ok", "note": "", "date": "2020-01-01T00:00:00+00:00"}
+    cell = report_tables.in_table(report_tables.summaries([*RUNS, whole]), "pinn2", "TC-5")
+    assert cell is not None
+    assert cell.setting == "whole"
+
+
 def test_bold_is_the_best_of_each_case() -> None:
     table = report_tables.comparison(FOUND, report.SPLIT[1], {})
     assert re.findall(r"\*\*(.*?)\*\*", table) == ["2.7e-15", "5.4e-16"]

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import convergence, scale_figure, sensitivity
+from benchmarks import (
+    ablation,
+    convergence,
+    embedding,
+    framework_figure,
+    pielm_range,
+    scale_figure,
+    sensitivity,
+)
 
 import pibls
 from pibls.basis.scale import scale_for
@@ -20,11 +28,18 @@ def test_sensitivity(tmp_path: Path) -> None:
     values = {"nodes": (62, 310), "points": (64, 252), "scale": (2.0, 15.1)}
     found = sensitivity.study(case, values, seeds=range(1))
     published = found["published"]
-    for parameter, runs in found["sweeps"].items():
-        assert [step[0][parameter] for step in runs] == list(values[parameter])
+    for parameter in found["sweeps"]:
+        steps, runs = sensitivity.curve(found, parameter)
+        assert steps == list(values[parameter])
+        assert [step[0][parameter] for step in runs] == steps
         for other in {"nodes", "points", "scale"} - {parameter}:
             assert all(step[0][other] == published[other] for step in runs)
-    assert found["sweeps"]["nodes"][1][0]["max"] < 1e-10
+    assert found["sweeps"]["nodes"]["310"][0]["max"] < 1e-10
+    # What is there is not measured again: a second seed adds to it.
+    before = found["sweeps"]["nodes"]["310"][0]
+    sensitivity.study(case, values, seeds=range(2), found=found)
+    assert found["sweeps"]["nodes"]["310"][0] is before
+    assert all(len(runs) == 2 for runs in found["sweeps"]["scale"].values())
     assert found["automatic"][0]["max"] < 1e-13
     sensitivity.draw({"TC-1": found}, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
@@ -37,6 +52,7 @@ def test_sensitivity_runs_through_the_published_settings(name: str) -> None:
     for parameter, values in sensitivity.VALUES[name].items():
         same = [sensitivity.settings_with(case, parameter, v) for v in values]
         assert any(s["basis"] == published["basis"] and s["points"] == published["points"] for s in same)
+        assert all(s["method"] == published["method"] for s in same)
     for nodes in sensitivity.VALUES[name]["nodes"]:
         assert sensitivity.settings_with(case, "nodes", nodes)["basis"].size == nodes
 
@@ -81,3 +97,47 @@ def test_scale_rule_is_near_the_best_scale(tmp_path: Path) -> None:
         assert at_rule < 100 * least
     scale_figure.draw(data, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_feature_maps_embed() -> None:
+    """Lemma 1: no immersion below D nodes; with many, constants near the population's."""
+    assert embedding.constants(1, 2, "tanh", 0)[0] == 0.0
+    assert min(embedding.constants(2, 2, "tanh", 0)) > 0.0
+    for activation in embedding.ACTIVATIONS:
+        immersion, injectivity = embedding.constants(256, 2, activation, 0)
+        assert injectivity > 0.1
+        assert immersion == pytest.approx(embedding.population(2, activation, 4000), rel=0.35)
+
+
+def test_the_embedding_figure_draws(tmp_path: Path) -> None:
+    data = embedding.measure(dimensions=(1, 2), nodes=(2, 8), seeds=range(2))
+    assert list(data["maps"]) == ["tanh, D = 1", "tanh, D = 2", "sin, D = 1", "sin, D = 2"]
+    embedding.draw(data, tmp_path / "figure.png")
+    framework_figure.draw(tmp_path / "framework.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    assert (tmp_path / "framework.png").stat().st_size > 10_000
+
+
+def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "SEEDS", range(1))
+    monkeypatch.setattr(ablation, "PROBES", range(1))
+    monkeypatch.setattr(ablation, "PATIENCE", 1)
+    store = ablation.Store(tmp_path / "ablation.json")
+    case = pibls.cases["TC-2"]
+    ablation.measure(case, store)
+    kept = ablation.Store(tmp_path / "ablation.json")
+    assert kept.data == store.data
+    found = kept.data["TC-2"]
+    assert {"features only", "broad", "broad, whiten", "waves", "features, best scale"} <= set(
+        found["errors"]
+    )
+    monkeypatch.setattr(ablation, "measured", lambda *_: pytest.fail("measured again"))
+    ablation.measure(case, kept)
+
+
+def test_pielm_by_several_solvers() -> None:
+    """The same problem by each: normal equations lose half of the digits, single precision more."""
+    case = pibls.cases["TC-2"]
+    found = {name: pielm_range.found(case, 3.0, solve, 0)[0] for name, solve in pielm_range.solvers().items()}
+    assert found["gelsd"] < 1e-11 < found["normal equations, λ = 1e-08"] < 1e-6
+    assert found["gelsd, single precision"] > 1e-7

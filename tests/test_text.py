@@ -22,7 +22,7 @@ from pibls.text import (
     parse_expression,
     parse_relation,
 )
-from pibls.text.effort import ExhaustedError, limited
+from pibls.text.effort import ExhaustedError, limited, spend
 
 x, y, t, k = sp.symbols("x y t k")
 u = sp.Function("u")(x, y, t)
@@ -287,13 +287,34 @@ def test_what_has_no_words_is_refused() -> None:
             Scribe(NAMES).expression(strange)
 
 
-def test_the_budget_of_calls_ends_a_long_computation() -> None:
+def test_the_budget_of_work_is_kept_by_blocks_within_blocks() -> None:
     with pytest.raises(ExhaustedError), limited(1000):
-        sum(abs(i) for i in range(10_000))
-    assert sys.getprofile() is None
-    with limited(10_000), limited(1000):
-        pass
-    assert sys.getprofile() is None
+        spend(1001)
+    with limited(1000):
+        with limited(600):
+            spend(600)
+        spend(400)
+        with pytest.raises(ExhaustedError), limited(600):
+            spend(1)
+    spend(1e9)  # no block, no budget
+
+
+def test_a_profiler_a_debugger_and_coverage_change_nothing() -> None:
+    """The budget needs no hook, and takes none away."""
+    slow = "abs(" + "+".join(f"{i}*x^{i}*y" for i in range(1, 500)) + ")"
+
+    def hook(*_: Any) -> None:
+        return None
+
+    before = sys.getprofile(), sys.gettrace()
+    sys.setprofile(hook)
+    try:
+        with pytest.raises(TextError, match="that SymPy can build quickly"):
+            parse_expression(slow, NAMES)
+        assert sys.getprofile() is hook
+    finally:
+        sys.setprofile(before[0])
+    assert sys.gettrace() is before[1]
 
 
 LEAVES = [x, y, t, u, v, u.diff(x), v.diff(y, 2), sp.pi, sp.E]

@@ -82,7 +82,10 @@ class Adapter(Protocol):
         """What is absent on this machine, in a word; None if it can run."""
 
     def settings(self, case: Case) -> list[Setting]:
-        """The configurations to run, exactly one of them with ``table``; raises `CannotError`."""
+        """The configurations to run; raises `CannotError`.
+
+        One of them with ``table``, or two, where a capped one stands in for one that takes hours.
+        """
 
     def run(self, task: Task) -> Outcome:
         """One run."""

@@ -1,4 +1,6 @@
-"""min_θ Σ mean r², by Adam and then L-BFGS of DeepXDE; kept on disk, so that it can be interrupted."""
+"""min_θ Σ mean r², by Adam and then L-BFGS of DeepXDE; kept on disk, so that it can be interrupted.
+
+The last state stays where it is: whoever has stored the outcome removes it."""
 
 from __future__ import annotations
 
@@ -137,7 +139,6 @@ def trained(task: Task) -> Outcome:
         capped |= keeper.ended_by_limit
     seconds, wall = keeper.seconds(), keeper.wall_seconds()
     predicted = model.predict(task.points)[:, 0]
-    keeper.path.unlink(missing_ok=True)
     losses = model.train_state.loss_train
     facts = {
         "weights": model.net.num_trainable_parameters(),

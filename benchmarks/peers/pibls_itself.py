@@ -42,8 +42,9 @@ class PublishedSettings:
     packages = ("pibls",)
     install = "pip install -e ."
     fairness = (
-        "The authors' own width, scale and points for each case; Algorithm 1 with LAPACK's gelsd, "
-        "Algorithm 2 with perturbation 0.5 and at most 5 rounds. No error estimate is made."
+        "The paper's number of nodes and points, the groups, R and whitening of its authors' public code; "
+        "Algorithm 1 with LAPACK's gelsd, Algorithm 2 with perturbation 0.5 and at most 5 rounds. No error "
+        "estimate is made."
     )
 
     def missing(self) -> str | None:

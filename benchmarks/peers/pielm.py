@@ -28,8 +28,9 @@ class Published:
     install = "pip install -e ."
     fairness = (
         "The paper's comparison: the node count and the points of PIBLS, weights and biases uniform in "
-        "(-1, 1) for the coordinates as they are, gelsd. The untuned scale is what holds it back: see the "
-        "row below, where inputs are also mapped to [-1, 1]."
+        "(-1, 1) for the coordinates as they are, gelsd. The paper does not say how its own was drawn and "
+        "solved, and this one does not give its column: the page on PIELM and the paper looks for what does. "
+        "The untuned scale is what holds it back: see the row below, where inputs are also mapped to [-1, 1]."
     )
 
     def missing(self) -> str | None:

@@ -2,6 +2,8 @@
 
 python docs/gallery/make.py            all of it
 python docs/gallery/make.py --page     the page only, from the pictures and figures that are there
+
+small/NAME.png are the thumbnails at the top of the page, made of the pictures.
 """
 
 from __future__ import annotations
@@ -29,9 +31,12 @@ docs/gallery/NAME.py` solves it, compares with the exact solution and shows the 
 for `pibls solve NAME.toml`, which gives the same numbers. The problems and their tolerances were chosen so
 that each takes less than two seconds; [what it is not good for](../limits.md) says what does not.
 
-| problem | tol | true error | estimated | nodes |
+"""
+TABLE = """| problem | tol | true error | estimated | nodes |
 | --- | --- | --- | --- | --- |
 """
+WIDTH = 300
+"""Pixels of a thumbnail."""
 
 
 def measure(name: str) -> dict[str, float]:
@@ -48,6 +53,27 @@ def measure(name: str) -> dict[str, float]:
         "estimate": solution.error.max / verdict.size,
         "nodes": solution.nodes,
     }
+
+
+def thumbnail(name: str) -> None:
+    """The picture at a smaller size."""
+    from PIL import Image
+
+    with Image.open(FIGURES / f"{name}.png") as picture:
+        height = round(picture.height * WIDTH / picture.width)
+        small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+    (FIGURES / "small").mkdir(exist_ok=True)
+    small.quantize(96).save(FIGURES / "small" / f"{name}.png", optimize=True)
+
+
+def thumbnails(examples: list[common.Example]) -> str:
+    """A row of small pictures that lead to their problems."""
+    links = [
+        f'[![{one.title}](figures/small/{one.name}.png){{ width="150" title="{one.title}" }}]'
+        f"(#{one.name.replace('_', '-')})"
+        for one in examples
+    ]
+    return "\n".join(links) + "\n\n"
 
 
 def page(measured: dict[str, dict[str, float]]) -> str:
@@ -67,7 +93,8 @@ def page(measured: dict[str, dict[str, float]]) -> str:
             f"![{one.title}](figures/{one.name}.png)\n\n{links}\n"
         )
     note = "\nErrors are maxima over 2000 fresh points, relative to max|u|; seed 0.\n\n"
-    return INTRODUCTION + "\n".join(rows) + "\n" + note + "\n".join(parts)
+    top = INTRODUCTION + thumbnails(examples) + TABLE
+    return top + "\n".join(rows) + "\n" + note + "\n".join(parts)
 
 
 def _described(one: common.Example) -> str:
@@ -88,6 +115,8 @@ def main(*arguments: str) -> None:
     else:
         measured = {name: measure(name) for name in common.names()}
         MEASURED.write_text(json.dumps(measured, indent=1) + "\n")
+    for name in common.names():
+        thumbnail(name)
     (common.HERE / "index.md").write_text(page(measured), encoding="utf-8")
 
 

@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from pibls._version import __version__
 from pibls.cases import cases
-from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
+from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarning
 from pibls.solve import solve
 
 if TYPE_CHECKING:
     from pibls.basis import Broad, Features, Joined, Ridges, Waves
-    from pibls.domain import Box, Domain, During, Interval, Shape
+    from pibls.domain import (
+        Ball,
+        Box,
+        Disk,
+        Domain,
+        During,
+        Ellipse,
+        Implicit,
+        Interval,
+        Polygon,
+        Shape,
+        Solid,
+        Spline,
+    )
     from pibls.io import load
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import (
@@ -34,11 +47,19 @@ if TYPE_CHECKING:
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
     from pibls.status import Status
+    from pibls.sweep import sweep
     from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
 _LATER = {
+    "Ball": "domain",
     "Box": "domain",
+    "Disk": "domain",
+    "Ellipse": "domain",
+    "Implicit": "domain",
+    "Polygon": "domain",
+    "Solid": "domain",
+    "Spline": "domain",
     "Domain": "domain",
     "During": "domain",
     "Interval": "domain",
@@ -73,6 +94,7 @@ _LATER = {
     "Status": "status",
     "Progress": "search.budget",
     "load": "io",
+    "sweep": "sweep",
 }
 
 
@@ -90,17 +112,21 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "SVD",
+    "Ball",
     "Box",
     "Broad",
     "Condition",
     "ConvergenceWarning",
     "Decomposed",
     "Dirichlet",
+    "Disk",
     "Domain",
     "During",
+    "Ellipse",
     "ErrorEstimate",
     "Features",
     "GaussNewton",
+    "Implicit",
     "Initial",
     "Interval",
     "Joined",
@@ -111,6 +137,7 @@ __all__ = [
     "PiblsError",
     "PivotedQR",
     "Points",
+    "Polygon",
     "Problem",
     "ProblemError",
     "Progress",
@@ -118,7 +145,10 @@ __all__ = [
     "Ridges",
     "Robin",
     "Shape",
+    "ShapeWarning",
+    "Solid",
     "Solution",
+    "Spline",
     "Status",
     "TrustRegion",
     "Waves",
@@ -130,4 +160,5 @@ __all__ = [
     "known",
     "load",
     "solve",
+    "sweep",
 ]

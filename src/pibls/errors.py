@@ -39,3 +39,7 @@ def _rebuild(argument: str, expected: str, got: str, remedy: str, in_file: str) 
 
 class ConvergenceWarning(UserWarning):
     """A solution that is not as good as was asked for; the text is that of its status."""
+
+
+class ShapeWarning(UserWarning):
+    """A shape that makes sense but is perhaps not what was meant."""

@@ -22,6 +22,10 @@ class Status(Enum):
         "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
         "for as good as its estimated error says."
     )
+    ROUGH = (
+        "The data contradict each other at the start, where no function is close to them: the error is large "
+        "there and falls with time. error.over_time() says how far to trust it when."
+    )
     STOPPED = (
         "The solution could be followed from its start, but not to the end of its time: it may blow up, or "
         "the equation may be singular there. What was found holds until then."
@@ -51,7 +55,13 @@ class Status(Enum):
     @property
     def final(self) -> bool:
         """Whether no other way of solving would change this outcome."""
-        return self in (Status.TOLERANCE, Status.UNDETERMINED, Status.NO_SOLUTION, Status.STOPPED)
+        return self in (
+            Status.TOLERANCE,
+            Status.UNDETERMINED,
+            Status.NO_SOLUTION,
+            Status.STOPPED,
+            Status.ROUGH,
+        )
 
     @property
     def converged(self) -> bool:

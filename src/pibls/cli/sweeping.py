@@ -69,40 +69,73 @@ def swept(
     folder: Path | None,
     at: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """A row per combination, as soon as it is solved."""
-    for parameters in values:
-        solution = _one(problem, parameters, given, folder)
-        yield {
-            "parameters": parameters,
-            "converged": solution.converged,
-            "status": solution.status.name,
-            "error": solution.error.max,
-            "seconds": solution.seconds,
-            "values": [values_at(solution, text) for text in at],
-        }
+    """A row per combination, in their order, each as soon as it and those before it are solved."""
+    ready: dict[int, Any] = {}
+    told = 0
+    for i, solution in _solved(problem, values, given, folder):
+        ready[i] = solution
+        while told in ready:
+            yield _row(values[told], ready.pop(told), at)
+            told += 1
 
 
-def _one(problem: Path, parameters: dict[str, float], given: Mapping[str, Any], folder: Path | None) -> Any:
+def _row(parameters: dict[str, float], solution: Any, at: list[str]) -> dict[str, Any]:
+    return {
+        "parameters": parameters,
+        "converged": solution.converged,
+        "status": solution.status.name,
+        "error": solution.error.max,
+        "seconds": solution.seconds,
+        "values": [values_at(solution, text) for text in at],
+    }
+
+
+def _solved(
+    path: Path, values: list[dict[str, float]], given: Mapping[str, Any], folder: Path | None
+) -> Iterator[tuple[int, Any]]:
+    """(index, solution): those on disk first, then the others, which help each other where they can."""
     import warnings
 
     import pibls
     from pibls.io import read_problem
-    from pibls.status import Status
+    from pibls.sweep import swept as solved_together
 
-    file = read_problem(problem, parameters=parameters)
+    file = read_problem(path, parameters=values[0])
     settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
-    name = "_".join(f"{k}={short(v)}" for k, v in parameters.items())
-    saved = None if folder is None else folder / f"{problem.stem}.{name}.pibls"
-    if saved is not None and saved.exists():
-        found = pibls.load(saved)
-        same = (found.tol, found.seed) == (settings["tol"], settings["seed"])
-        if found.problem == file.problem and same:
-            return found
+    names = {str(k) for k in file.problem.parameters}
+    together = names >= values[0].keys()
+    # A parameter that shapes the domain makes another problem of each value.
+    problems = [file.problem.at(v) if together else read_problem(path, parameters=v).problem for v in values]
+    places = [_saved(path, v, folder) for v in values]
+    missing = []
+    for i, (problem, place) in enumerate(zip(problems, places, strict=True)):
+        found = _found(place, problem, settings)
+        if found is None:
+            missing.append(i)
+        else:
+            yield i, found
+    groups = [missing] if together else [[i] for i in missing]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-        solution = pibls.solve(file.problem, **settings)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    if saved is not None:
-        solution.save(saved)
-    return solution
+        for group in groups:
+            for k, solution in solved_together([problems[i] for i in group], **settings):
+                place = places[group[k]]
+                if place is not None:
+                    solution.save(place)
+                yield group[k], solution
+
+
+def _saved(path: Path, parameters: dict[str, float], folder: Path | None) -> Path | None:
+    name = "_".join(f"{k}={short(v)}" for k, v in parameters.items())
+    return None if folder is None else folder / f"{path.stem}.{name}.pibls"
+
+
+def _found(place: Path | None, problem: Any, settings: Mapping[str, Any]) -> Any:
+    """The solution that is on disk already, if it is that of this problem."""
+    import pibls
+
+    if place is None or not place.exists():
+        return None
+    found = pibls.load(place)
+    same = (found.tol, found.seed) == (settings["tol"], settings["seed"])
+    return found if found.problem == problem and same else None

@@ -1,9 +1,18 @@
 """Domains: one shape per file, and time. Each is a `Domain`: points inside, points on the boundary."""
 
 from pibls.domain.audit import check_domain
+from pibls.domain.ball import Ball
 from pibls.domain.box import Box
+from pibls.domain.csg import Difference, Intersection, Union
+from pibls.domain.disk import Disk
+from pibls.domain.ellipse import Ellipse
+from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Boundary, Face
+from pibls.domain.implicit import Implicit
 from pibls.domain.interval import Interval
+from pibls.domain.mapped import Mapped
+from pibls.domain.mesh import Solid
+from pibls.domain.polygon import Polygon
 from pibls.domain.protocol import (
     Domain,
     FullDomain,
@@ -16,18 +25,33 @@ from pibls.domain.protocol import (
     time_of,
     within,
 )
+from pibls.domain.revolution import Revolution
 from pibls.domain.shape import Shape
+from pibls.domain.spline import Spline
 from pibls.domain.time import During
 
 __all__ = [
+    "Ball",
     "Boundary",
     "Box",
+    "Difference",
+    "Disk",
     "Domain",
     "During",
+    "Ellipse",
+    "Extrusion",
     "Face",
     "FullDomain",
+    "Implicit",
+    "Intersection",
     "Interval",
+    "Mapped",
+    "Polygon",
+    "Revolution",
     "Shape",
+    "Solid",
+    "Spline",
+    "Union",
     "box_of",
     "check_domain",
     "faces_of",

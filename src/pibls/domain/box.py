@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, distinct, ordered, signed
 from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.flat import FlatFace
+from pibls.domain.mapped import Mapped
+from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 from pibls.errors import ProblemError
 
@@ -74,6 +77,17 @@ class Box(Shape):
     def contains(self, X: Array) -> Mask:
         low, high = np.array(self.bounds).T
         return np.asarray(np.all((low <= X) & (high >= X), axis=1))
+
+    @property
+    def inside(self) -> Any:
+        pairs = zip(self.coordinates, self.bounds, strict=True)
+        return sp.And(*(c for x, (a, b) in pairs for c in (x > a, x < b)))
+
+    def mapped(self, affine: Affine) -> Shape:
+        if not affine.is_parallel:
+            return Mapped(self, affine)
+        ends = affine.points(np.array(self.bounds).T).T
+        return Box(dict(zip(self.coordinates, map(tuple, ends.tolist()), strict=True)))
 
     def __repr__(self) -> str:
         sides = ", ".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -100,3 +100,69 @@ def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:
             remedy="An interval must not be empty: give (low, high) with low < high.",
         )
     return a, b
+
+
+def mentioned(symbols: Sequence[Any]) -> str:
+    """(x, y): coordinates as one writes them."""
+    return f"({', '.join(map(str, symbols))})"
+
+
+def several_coordinates(
+    symbols: Any, argument: str, *, least: int, most: int | None = None
+) -> tuple[Any, ...]:
+    """Different SymPy symbols, as many as the shape has dimensions."""
+    given = tuple(symbols) if isinstance(symbols, (tuple, list)) else (symbols,)
+    if len(given) < least or (most is not None and len(given) > most):
+        number = {(2, 2): "two", (3, 3): "three"}.get((least, most or 0), f"at least {least}")
+        raise ProblemError(
+            argument,
+            expected=f"{number} coordinates, such as {'(x, y, z)' if least == 3 else '(x, y)'}",
+            got=repr(symbols),
+            remedy="Give them as a tuple of SymPy symbols.",
+        )
+    for symbol in given:
+        coordinate(symbol, argument)
+    distinct(given, argument)
+    return given
+
+
+def pair_of_coordinates(symbols: Any, argument: str) -> tuple[Any, ...]:
+    """The two coordinates of a shape in the plane."""
+    return several_coordinates(symbols, argument, least=2, most=2)
+
+
+def place_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float, ...]:
+    """One number per coordinate."""
+    try:
+        if isinstance(values, (str, bytes, Mapping, Set)):
+            raise TypeError
+        given = tuple(values)
+    except TypeError:
+        given = ()
+    if len(given) != len(symbols):
+        raise ProblemError(
+            argument,
+            expected=f"a number for each of {mentioned(symbols)}",
+            got=repr(values),
+            remedy=f"Write ({', '.join('0' for _ in symbols)}) with your numbers.",
+        )
+    return tuple(real_number(v, argument) for v in given)
+
+
+def positive(value: Any, argument: str) -> float:
+    """A number above zero."""
+    number = real_number(value, argument)
+    if number <= 0:
+        raise ProblemError(
+            argument,
+            expected="a number above 0",
+            got=f"{number:g}",
+            remedy="A shape without extent has no inside.",
+        )
+    return number
+
+
+def signed_in(symbols: Sequence[Any], bounds: Sequence[tuple[float, float]], argument: str) -> None:
+    """Symbols declared positive or negative must be so in the whole shape."""
+    for symbol, (low, high) in zip(symbols, bounds, strict=True):
+        signed(symbol, low, high, argument)

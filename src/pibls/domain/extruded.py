@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import ON, Boundary, Face
+from pibls.domain.face import ON, Boundary, Face, Keep
+from pibls.domain.maps import Affine
+from pibls.domain.patch import Patch
+from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,17 @@ class Extruded:
         if stop - start <= ON * (box[-1, 1] - box[-1, 0]):
             return ()
         return tuple(Extruded(face, start, stop) for face in self.face.clipped(box[:-1]))
+
+    def dense(self) -> Array:
+        below = self.face.dense()
+        times = np.linspace(self.start, self.stop, 9)
+        return np.column_stack([np.tile(below, (9, 1)), np.repeat(times, len(below))])
+
+    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
+        return Patch(FaceSurface(self)).trimmed(keep, near)
+
+    def flipped(self) -> Extruded:
+        return Extruded(self.face.flipped(), self.start, self.stop)
+
+    def mapped(self, affine: Affine, owner: object) -> Face:
+        return Patch(FaceSurface(self)).mapped(affine, owner)

@@ -6,11 +6,13 @@ by any rule. A shape without such a map (a user's own) is one `Cloud` that only 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.domain.maps import Affine
 
 ON = 1e-9
 """How near to a face, relative to the bounds, is on it."""
@@ -27,6 +29,10 @@ class Boundary(NamedTuple):
         """The part where ``mask`` holds."""
         owners = tuple(o for o, keep in zip(self.owners, mask, strict=True) if keep)
         return Boundary(self.points[mask], self.normals[mask], owners)
+
+
+Keep: TypeAlias = Callable[[Boundary], Mask]
+"""Which points of a boundary stay."""
 
 
 def join(parts: list[Boundary], dimension: int) -> Boundary:
@@ -69,8 +75,20 @@ class Face(Protocol):
     def plane(self) -> tuple[int, float] | None:
         """(axis, level) of a face that lies in the plane x_axis = level of space, else None."""
 
+    def dense(self) -> Array:
+        """Many points of it, always the same: where it is."""
+
     def clipped(self, box: Array) -> tuple[Face, ...]:
         """The parts of it that bound what of the domain lies in ``box`` (d, 2), as faces of their own."""
+
+    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
+        """The parts of it that stay, as faces; other faces, seen at ``near`` (n, d), cut them out."""
+
+    def flipped(self) -> Face:
+        """The same with normals to the other side, for a shape that is taken away."""
+
+    def mapped(self, affine: Affine, owner: object) -> Face:
+        """Its image, which belongs to ``owner``."""
 
 
 def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generator) -> Boundary:
@@ -79,6 +97,38 @@ def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generat
     counts = rng.multinomial(n, sizes / sizes.sum())
     parts = [f.at(rng.random((c, f.dimension)), rng) for f, c in zip(faces, counts, strict=True)]
     return join(parts, len(lengths))
+
+
+def stretches(face: Face, shares: Array, keep: Keep, bisections: int = 50) -> list[tuple[float, float]]:
+    """The intervals of the parameter of a one-dimensional face where ``keep`` holds, ends by bisection.
+
+    ``shares`` are places from 0 to 1, dense enough that between two of them it changes once at most.
+    """
+    rng = np.random.default_rng(0)
+
+    def holds(u: Array) -> Mask:
+        return np.asarray(keep(face.at(u[:, None], rng)), dtype=np.bool_)
+
+    # Not at the places themselves, and not at the very ends, where other faces meet this one.
+    places = 0.5 * (shares[1:] + shares[:-1])
+    places = np.concatenate([[1e-3 * places[0]], places, [1.0 - 1e-3 * (1.0 - places[-1])]])
+    mask = holds(places)
+    if mask.all():
+        return [(0.0, 1.0)]
+    if not mask.any():
+        return []
+    changes = np.flatnonzero(mask[1:] != mask[:-1])
+    a, b, first = places[changes], places[changes + 1], mask[changes]
+    for _ in range(bisections):
+        c = 0.5 * (a + b)
+        same = holds(c) == first
+        a, b = np.where(same, c, a), np.where(same, b, c)
+    ends = np.concatenate([[0.0] if mask[0] else [], 0.5 * (a + b), [1.0] if mask[-1] else []])
+    out = [(float(p), float(q)) for p, q in ends.reshape(-1, 2) if q - p > 1e-12]
+    if face.is_closed and mask[0] and mask[-1] and len(out) > 1:
+        # One stretch through the beginning, not two.
+        out = [*out[1:-1], (out[-1][0], 1.0 + out[0][1])]
+    return out
 
 
 def owned_by(box: Array, X: Array, normals: Array) -> Mask:

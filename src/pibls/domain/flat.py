@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import ON, Boundary, Face
+from pibls.domain.arc import Arc
+from pibls.domain.face import ON, Boundary, Face, Keep, stretches
+from pibls.domain.maps import Affine
+from pibls.domain.patch import Patch
+from pibls.domain.polyline import Polyline
+from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class FlatFace:
     bounds: tuple[tuple[float, float], ...]
     axis: int
     side: int
+    flip: bool = False
 
     has_chart = True
     is_closed = False
@@ -45,7 +51,7 @@ class FlatFace:
 
     def normals(self, X: Array) -> Array:
         out = np.zeros((len(X), len(self.bounds)))
-        out[:, self.axis] = 1.0 if self.side else -1.0
+        out[:, self.axis] = 1.0 if self.side != self.flip else -1.0
         return out
 
     def measure(self, lengths: Array) -> float:
@@ -63,7 +69,7 @@ class FlatFace:
 
     def clipped(self, box: Array) -> tuple[Face, ...]:
         slack = ON * (box[:, 1] - box[:, 0])
-        inward = self.level + (-2.0 if self.side else 2.0) * slack[self.axis]
+        inward = self.level + (-2.0 if self.side != self.flip else 2.0) * slack[self.axis]
         if not box[self.axis, 0] - slack[self.axis] <= inward <= box[self.axis, 1] + slack[self.axis]:
             return ()
         ends = []
@@ -73,3 +79,41 @@ class FlatFace:
                 return ()
             ends.append((float(a), float(b)))
         return (replace(self, bounds=tuple(ends)),)
+
+    def dense(self) -> Array:
+        n = {0: 1, 1: 65, 2: 17}.get(self.dimension, 4)
+        grids = np.meshgrid(*(np.linspace(0.0, 1.0, n),) * self.dimension, indexing="ij")
+        U = np.stack(grids, axis=-1).reshape(-1, self.dimension) if grids else np.empty((1, 0))
+        return self.at(U, np.random.default_rng(0)).points
+
+    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
+        if self.dimension == 0:
+            return (self,) if keep(self.at(np.empty((1, 0)), np.random.default_rng(0)))[0] else ()
+        if self.dimension > 1:
+            patch = Patch(FaceSurface(self, flip=self.flip), self.flip)
+            found = patch.trimmed(keep, near)
+            return (self,) if found == (patch,) else found
+        free = 1 - self.axis
+        low, high = self.bounds[free]
+        shares = (near[:, free] - low) / (high - low)
+        shares = np.concatenate([np.linspace(0.0, 1.0, 129), shares[(shares > 0) & (shares < 1)]])
+        out = []
+        for start, stop in stretches(self, np.unique(shares), keep):
+            ends = (low * (1.0 - start) + high * start, low * (1.0 - stop) + high * stop)
+            bounds = tuple(ends if i == free else b for i, b in enumerate(self.bounds))
+            out.append(replace(self, bounds=bounds))
+        return tuple(out)
+
+    def flipped(self) -> FlatFace:
+        return replace(self, flip=not self.flip)
+
+    def mapped(self, affine: Affine, owner: object) -> Face:
+        if affine.is_parallel:
+            ends = affine.points(np.array(self.bounds).T).T
+            return replace(self, owner=owner, bounds=tuple((float(a), float(b)) for a, b in ends))
+        if self.dimension > 1:
+            return Patch(FaceSurface(self, flip=self.flip), self.flip).mapped(affine, owner)
+        X = self.at(np.array([[0.0], [1.0]]), np.random.default_rng(0)).points
+        # Counter-clockwise around its box: to the right below and above, upwards on the right, …
+        forward = (self.axis == 1) != bool(self.side)
+        return Arc(Polyline(owner, affine.points(X if forward else X[::-1]), closed=False), flip=self.flip)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, ordered, signed
 from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.flat import FlatFace
+from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 
 
@@ -51,6 +53,15 @@ class Interval(Shape):
     def contains(self, X: Array) -> Mask:
         a, b = self.bounds[0]
         return np.asarray((a <= X[:, 0]) & (b >= X[:, 0]))
+
+    @property
+    def inside(self) -> Any:
+        (x,), ((a, b),) = self.coordinates, self.bounds
+        return sp.And(x > a, x < b)
+
+    def mapped(self, affine: Affine) -> Shape:
+        ends = affine.points(np.array(self.bounds).T).T[0]
+        return Interval(self.coordinates[0], *ends)
 
     def __repr__(self) -> str:
         a, b = self.bounds[0]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from pibls.domain.cloud import Cloud
+from pibls.domain.maps import Affine
 
 if TYPE_CHECKING:
+    from pibls.domain.extrusion import Extrusion
     from pibls.domain.face import Face
     from pibls.domain.protocol import Domain, FullDomain
+    from pibls.domain.revolution import Revolution
     from pibls.domain.time import During
 
 
@@ -17,7 +22,7 @@ class Known:
 
 
 class Shape(Known):
-    """A domain in space; `during` adds time to it.
+    """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.
 
     A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `boundary` and
     `contains`; what follows here may stay as it is.
@@ -43,9 +48,71 @@ class Shape(Known):
         """The shapes that own its boundary: itself."""
         return (self,)
 
+    @property
+    def inside(self) -> Any:
+        """A SymPy condition that holds inside, for `sympy.Piecewise`: two materials, a local source."""
+        return asked(self)
+
     def between(self, start: float, stop: float) -> FullDomain | None:
         """None: its last coordinate is no time."""
         return None
+
+    def mapped(self, affine: Affine) -> Any:
+        """Its image under an affine map."""
+        from pibls.domain.mapped import Mapped
+
+        return Mapped(cast("Domain", self), affine)
+
+    def moved(self, *distances: Any) -> Any:
+        """{x + d : x ∈ Ω}, one distance per coordinate.
+
+        >>> import sympy as sp, pibls
+        >>> x, y = sp.symbols("x y")
+        >>> pibls.Disk((x, y), (0, 0), 1).moved(2, 0.5)
+        Disk((x, y), center=(2, 0.5), radius=1)
+        """
+        from pibls.domain.moving import moved
+
+        return moved(self, distances)
+
+    def turned(self, angle: Any, *, center: Any = None, axis: Any = None) -> Any:
+        """Ω turned by an angle in radians, counter-clockwise, about ``center`` (the middle of its bounds).
+
+        A body is turned about an ``axis``: the coordinate that stays.
+
+        >>> import sympy as sp, pibls
+        >>> x, y = sp.symbols("x y")
+        >>> pibls.Disk((x, y), (1, 0), 1).turned(sp.pi / 2, center=(0, 0)).center[1]
+        1.0
+        """
+        from pibls.domain.moving import turned
+
+        return turned(self, angle, center, axis)
+
+    def scaled(self, factor: Any, *, center: Any = None) -> Any:
+        """Ω made larger or smaller about ``center`` (the middle of its bounds); one factor per coordinate
+        stretches it.
+
+        >>> import sympy as sp, pibls
+        >>> x, y = sp.symbols("x y")
+        >>> pibls.Box({x: (0, 2), y: (0, 2)}).scaled(0.5)
+        Box({x: (0.5, 1.5), y: (0.5, 1.5)})
+        """
+        from pibls.domain.moving import scaled
+
+        return scaled(self, factor, center)
+
+    def extruded(self, z: Any, low: Any, high: Any) -> Extrusion:
+        """Ω × (low, high): a body with this base."""
+        from pibls.domain.extrusion import Extrusion
+
+        return Extrusion(cast("Domain", self), z, low, high)
+
+    def revolved(self, x: Any, y: Any) -> Revolution:
+        """A body of revolution: this shape, in (r, z), turned about the z-axis; (x, y) has the distance r."""
+        from pibls.domain.revolution import Revolution
+
+        return Revolution(cast("Domain", self), x, y)
 
     def during(self, t: Any, t0: Any, t1: Any) -> During:
         """Ω × (t0, t1).
@@ -58,3 +125,52 @@ class Shape(Known):
         from pibls.domain.time import During
 
         return During(cast("Domain", self), t, t0, t1)
+
+    def __or__(self, other: Any) -> Any:
+        return _combined("|", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _combined("|", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _combined("&", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _combined("&", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _combined("-", other, self)
+
+
+def _combined(sign: str, a: Any, b: Any) -> Any:
+    from pibls.domain.csg import combine
+
+    return combine(sign, a, b)
+
+
+def inside_of(shape: Any) -> Any:
+    """The condition that holds inside any domain, a user's own too."""
+    return shape.inside if isinstance(shape, Shape) else asked(shape)
+
+
+def map_of(shape: Any, affine: Affine) -> Any:
+    """The image of any domain under an affine map."""
+    if isinstance(shape, Shape):
+        return shape.mapped(affine)
+    from pibls.domain.mapped import Mapped
+
+    return Mapped(shape, affine)
+
+
+def asked(shape: Any) -> Any:
+    """A condition that asks the shape itself, point by point, where there is no formula."""
+    from sympy.utilities.lambdify import implemented_function
+
+    def within_shape(*columns: Any) -> Any:
+        X = np.column_stack([np.ravel(c) for c in np.broadcast_arrays(*columns)]).astype(float)
+        return np.where(np.asarray(shape.contains(X)), 1.0, -1.0).reshape(np.shape(columns[0]))
+
+    return implemented_function("within_shape", within_shape)(*shape.coordinates) > 0

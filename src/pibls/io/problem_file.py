@@ -53,11 +53,8 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 }
 """What [output] may ask for, and how such files are called."""
 
-MAX_CALLS = 5_000_000
-"""Python calls and returns that SymPy may spend on the analysis of a problem: two or three seconds."""
-
-MAX_FILE_CALLS = 8_000_000
-"""The same for a whole file with all its texts; what people write takes a tenth of a second."""
+MAX_FILE_EFFORT = 600_000
+"""Units of work (`text.effort`) for a whole file with all its texts; what people write takes a hundredth."""
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ .-]*(?:/[A-Za-z0-9][A-Za-z0-9_ .-]*)*", re.ASCII)
 
@@ -154,7 +151,7 @@ def parse_problem(
     """
     doc = document(text, file)
     try:
-        with limited(MAX_FILE_CALLS):
+        with limited(MAX_FILE_EFFORT):
             return _read(doc, text, parameters or {}, functions or {}, stand_ins)
     except (ExhaustedError, RecursionError, MemoryError):
         raise ProblemError(
@@ -322,8 +319,7 @@ def _problem(doc: Document, space: Space, texts: Texts, parameters: dict[Any, An
     conditions = read_conditions(texts, space)
     used = {s: v for s, v in parameters.items() if s in _symbols_of(equations, conditions)}
     try:
-        with limited(MAX_CALLS):
-            problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions], used)
+        problem = Problem(space.domain, [e for _, e in equations], [c for _, c in conditions], used)
     except ProblemError as error:
         raise doc.within(error, _origin(error, equations, conditions)) from None
     for i, (name, unknown) in enumerate(space.names.unknowns.items()):

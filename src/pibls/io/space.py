@@ -1,7 +1,7 @@
 """[domain], [time], [shapes], [names], [assumptions], unknowns → a domain and the names of its texts.
 
 A coordinate with two ends is a side of an interval or a box. Other shapes are declared under [shapes]
-and put together by ``shape`` in [domain]; so far these are ``interval`` and ``box``, one at a time.
+and put together by ``shape`` in [domain] (`shapes`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ from pibls.domain import Box, Interval
 from pibls.errors import ProblemError
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
+from pibls.io.shapes import read_expression, read_shape_table
 from pibls.io.symbols import assumed, own_name
 from pibls.text import Names
 from pibls.text.names import check_name
-
-SHAPES = ("interval", "box")
-LATER = ("disk", "ball", "polygon", "implicit")
-"""Shapes with a place in the language, but not yet in the library."""
 
 _APPLIED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\(([A-Za-z0-9_, ]*)\))?", re.ASCII)
 
@@ -46,10 +43,9 @@ class Space:
 def read_space(doc: Document, constant: Constant) -> Space:
     """The domain and the names of a document."""
     symbols = _Symbols(doc)
-    shapes = {
-        name: _shape(doc, ("shapes", name), value, symbols, constant)
-        for name, value in doc.table(("shapes",), doc.values.get("shapes", {})).items()
-    }
+    reader, shapes = _Reader(doc, symbols, constant), dict[str, Any]()
+    for name, value in doc.table(("shapes",), doc.values.get("shapes", {})).items():
+        shapes[name] = read_shape_table(reader, ("shapes", name), value, shapes)
     space = _space(doc, symbols, shapes, constant)
     time = doc.table(("time",), doc.values.get("time", {}))
     if len(time) > 1:
@@ -61,7 +57,9 @@ def read_space(doc: Document, constant: Constant) -> Space:
         path: Path = ("time", name)
         low, high = _ends(doc, path, ends, constant)
         domain = _built(doc, path, partial(space.during, symbols.symbol(name), low, high))
-    coordinates = symbols.made
+    # A profile that is turned has a distance from the axis, which is no coordinate of the body.
+    named = {symbol: name for name, symbol in symbols.made.items()}
+    coordinates = {named[symbol]: symbol for symbol in domain.coordinates}
     unknowns = _unknowns(doc, symbols, coordinates)
     try:
         names = Names(coordinates, unknowns, next(iter(time), None))
@@ -124,7 +122,7 @@ def _space(doc: Document, symbols: _Symbols, shapes: Mapping[str, Any], constant
             raise doc.refusal(
                 ("domain", "shape"), "either shape, or coordinates", "both", "Leave one of them out."
             )
-        return _named_shape(doc, ("domain", "shape"), sides["shape"], shapes)
+        return read_expression(doc, ("domain", "shape"), sides["shape"], shapes)
     if shapes:
         raise doc.refusal(
             ("shapes",), "shape in [domain], which names one of them", "none", 'Write shape = "name".'
@@ -183,29 +181,29 @@ def _end(doc: Document, path: Path, value: Any, constant: Constant) -> Any:
     return float(value) if isinstance(value, Decimal) else constant(path, value)
 
 
-def _named_shape(doc: Document, path: Path, value: Any, shapes: Mapping[str, Any]) -> Any:
-    text = doc.string(path, value).strip()
-    if text in shapes:
-        return shapes[text]
-    if any(sign in text for sign in "|&-"):
-        remedy = "Unions, intersections and differences come with a later version."
-        raise doc.refusal(path, "the name of one shape", f"'{text[:64]}'", remedy)
-    remedy = f"Declared are {', '.join(shapes)}." if shapes else "Declare it under [shapes]."
-    raise doc.refusal(path, "the name of a shape", f"'{text[:64]}'", remedy)
+@dataclass(frozen=True)
+class _Reader:
+    """Numbers and symbols, for the shapes."""
 
+    doc: Document
+    symbols: _Symbols
+    constant: Constant
 
-def _shape(doc: Document, path: Path, value: Any, symbols: _Symbols, constant: Constant) -> Any:
-    table = doc.table(path, value)
-    kind = next((k for k in table if k in (*SHAPES, *LATER)), None)
-    if kind in LATER:
-        remedy = f"This version knows {' and '.join(SHAPES)}; the others come later."
-        raise doc.refusal((*path, str(kind)), "a shape of this version", str(kind), remedy, key=True)
-    if kind is None:
-        raise doc.refusal(
-            path, f"a shape ({', '.join(SHAPES)})", "none", "Write { box = { x = [0, 1], y = [0, 1] } }."
-        )
-    sides = doc.table((*path, kind), doc.table(path, value, SHAPES)[kind])
-    return _box(doc, (*path, kind), sides, symbols, constant, kind)
+    def number(self, path: Path, value: Any) -> Any:
+        return _end(self.doc, path, value, self.constant)
+
+    def ends(self, path: Path, value: Any) -> tuple[Any, Any]:
+        return _ends(self.doc, path, value, self.constant)
+
+    def symbol(self, path: Path, name: Any) -> Any:
+        try:
+            check_name(name, "coordinate", [])
+        except ProblemError as error:
+            raise self.doc.within(error, path) from None
+        return self.symbols.symbol(name)
+
+    def box(self, path: Path, sides: Mapping[str, Any], kind: str) -> Any:
+        return _box(self.doc, path, sides, self.symbols, self.constant, kind)
 
 
 def _unknowns(doc: Document, symbols: _Symbols, coordinates: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,9 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
-from pibls.domain import Box, Interval, space_of, time_of
+from pibls.domain import Box, Domain, Interval, space_of, time_of
 from pibls.errors import ProblemError
+from pibls.io.shape_text import ShapeTables
 from pibls.io.symbols import facts_of, facts_of_function, own_name
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin
 from pibls.problem.known import implementation, is_known
@@ -107,6 +108,7 @@ class _Writer:
         names = Names(self._coordinates, self._unknowns, self._time, self._parameters, functions)
         self._functions = names.functions
         self._scribe = Scribe(names)
+        self._shapes = ShapeTables(self._name, lambda e: self._scribe.expression(e, argument="domain"))
 
     def equations(self) -> list[str]:
         texts = [
@@ -131,15 +133,12 @@ class _Writer:
         out = ["", "[domain]"]
         if isinstance(space, Interval) or (isinstance(space, Box) and len(space.coordinates) > 1):
             out += self._sides(space)
-        elif isinstance(space, Box):
-            out += ['shape = "box"', "", "[shapes.box.box]", *self._sides(space)]
         else:
-            raise ProblemError(
-                "problem_text(problem)",
-                expected="a domain made of pibls.Interval or pibls.Box, with or without time",
-                got=repr(space),
-                remedy="A class of your own cannot be written to a file.",
-            )
+            shape = self._shapes.text(space)
+            for condition in self._problem.conditions:
+                if self._is_shape(condition.on):
+                    self._shapes.leaf(condition.on)
+            out += [f"shape = {_quoted(shape)}", "", "[shapes]", *self._shapes.lines]
         if self._time is not None:
             low, high = domain.bounds[-1]
             out += ["", "[time]", f"{self._time} = [{_end(low)}, {_end(high)}]"]
@@ -219,12 +218,19 @@ class _Writer:
         if isinstance(on, Mapping):
             pairs = [f"{self._name(x)} = {self._number(v, 'on')}" for x, v in on.items()]
             return [f"on = {{ {', '.join(pairs)} }}"]
-        if isinstance(on, (Interval, Box, type(domain))):
+        if self._is_shape(on):
+            return [f"on = {_quoted(self._shapes.leaf(on))}"]
+        if isinstance(on, Domain):
             return [f"on = {_quoted('domain' if on == domain else 'space')}"]
         return [f"on = {_quoted(self._scribe.relation(sp.sympify(on), argument=f'{c.label}: on'))}"]
 
+    def _is_shape(self, on: Any) -> bool:
+        """Whether a condition names a shape, and not the whole boundary."""
+        domain = self._problem.domain
+        return isinstance(on, Domain) and not (on == domain or on == space_of(domain))
+
     def _name(self, symbol: Any) -> str:
-        return next(name for name, c in self._coordinates.items() if c == symbol)
+        return next((name for name, c in self._coordinates.items() if c == symbol), str(symbol))
 
 
 def _aliases(names: list[str], *, reserved: Collection[str] = ()) -> list[str]:

@@ -85,15 +85,19 @@ class RidgeQRFactorization:
         return len(self.column_scale)
 
     def apply(self, b: Array) -> Array:
+        """w for one right-hand side (rows,), or for several (rows, k)."""
         from scipy.linalg import lapack
 
         # Equal rows share the mean of their right-hand sides.
-        mean = np.add.reduceat(b, self.rows) / np.diff(self.rows, append=len(b))
+        B = b.reshape(len(b), -1)
+        count = np.diff(self.rows, append=len(b))
+        mean = B if len(self.rows) == len(b) else np.add.reduceat(B, self.rows, axis=0) / count[:, None]
         V, T = self.reflectors
-        top = np.zeros((len(self.column_scale), 1), order="F")
-        top, _, _ = lapack.dtpmqrt(0, V, T, top, (mean / self.row_scale)[:, None], side="L", trans="T")
+        top = np.zeros((len(self.column_scale), B.shape[1]), order="F")
+        scaled = np.asfortranarray(mean / self.row_scale[:, None])
+        top, _, _ = lapack.dtpmqrt(0, V, T, top, scaled, side="L", trans="T")
         y, _ = lapack.dtrtrs(self.triangle, top)
-        return np.asarray(y[:, 0] / self.column_scale)
+        return np.asarray(y / self.column_scale[:, None]).reshape((-1, *b.shape[1:]))
 
     def leverage(self, values: Array) -> Array:
         """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""

@@ -96,7 +96,7 @@ def changed(values: Mapping[Any, float], given: Sequence[Any], named: Mapping[st
 
 def find_parameter(key: Any, values: Mapping[Any, float], argument: str) -> Any:
     """The parameter that is this symbol, or has this name."""
-    by_name = {str(s): s for s in values}
+    by_name = {s.name: s for s in values}
     found = key if key in values else by_name.get(key) if isinstance(key, str) else None
     if found is None:
         close = get_close_matches(str(key), by_name, n=1)

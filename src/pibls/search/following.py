@@ -54,7 +54,7 @@ class WindowPlan(Plan):
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             first = self._follow(1.0, None)
             if first is None or not first.windows:
-                self.status = Status.NO_SOLUTION
+                self.status = Status.STALLED
                 return
             found = self._judged(first, time.perf_counter() - began)
             self.best, self.error = found, UNCHECKED
@@ -80,6 +80,9 @@ class WindowPlan(Plan):
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
             return
+        if "rough" in self.notes:
+            self.status = Status.ROUGH
+            return
         assert self.demand is not None
         floor = self.bench.limits.window_floor
         if self.demand.tail <= floor or not math.isfinite(excess):
@@ -104,7 +107,12 @@ class WindowPlan(Plan):
 
         follower = Follower(bench, self.demand, reference, check)
         try:
-            return follower.run() if before is None else follower.replay(before)
+            if before is not None:
+                return follower.replay(before)
+            found = follower.run()
+            if follower.rough is not None:
+                self.notes["rough"] = follower.rough
+            return found
         except OutOfTimeError:
             partial = follower.partial()
             if before is not None or partial is None:

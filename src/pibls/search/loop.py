@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -56,6 +56,11 @@ class Search:
             self.status = Status.INTERRUPTED
         except OutOfTimeError:
             self.status = Status.TIME_LIMIT
+        if self.found is None:
+            # A first width of waves, whatever it is worth: there is always an answer, with what it is worth.
+            waves = WavePlan(self.bench, replace(self.budget, time_limit=None))
+            waves.advance()
+            self.plans.append(waves)
 
     def _spend(self) -> None:
         while True:

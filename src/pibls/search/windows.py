@@ -43,10 +43,11 @@ _HELD = {1: 31, 2: 40, 3: 60}
 _EXTRAPOLATED = 2
 _SAFE = 0.85
 _FADING = 0.7
+_STUBBORN = 6  # divisions of the first window that gain nothing
 _KEPT = 0.85
-"""Of a window in space and time: at its very end nothing but the equation holds the functions, and what is
-handed on from there grew by 2.5 from window to window for the wave equation (1e-6 after 25 windows); from
-here it does not grow (7e-14)."""
+"""Of a window in space and time: at its very end nothing but the equation holds the functions. What is handed
+on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here it does not
+grow (7e-14)."""
 _NOTHING = 3e-14
 
 
@@ -155,8 +156,10 @@ class Follower:
     steps: int = 0
     tries: int = 0
     _sizes: Array = field(default_factory=lambda: np.empty(0))
+    rough: float | None = None
+    """Until when the beginning was not resolved, because its data contradict each other."""
     _noise: float = 1.0
-    """How much more than was asked for is left unresolved: it is rounding, or older windows' errors."""
+    """How much more than was asked for is left unresolved: rounding, or what older windows have left."""
     _end: float = 0.0
     """Where the next window ends at the latest: at the end, or where something switches."""
     _done: list[Window] = field(default_factory=list)
@@ -268,7 +271,7 @@ class Follower:
                 lengths.append(size / v)
             if size > 0 < a:
                 lengths.append(math.sqrt(size / a))
-        return max(0.3 * min(lengths), 1e-9 * total), tree
+        return max(0.3 * min(lengths), 1e-7 * total), tree
 
     def _at_time(self, tree: CellTree, t: float) -> Array:
         """Some points at one time, in every cell."""
@@ -289,6 +292,7 @@ class Follower:
             lowered = continued(lowered, e, begun)
         power = max(0.75 * degree_in(self.reference.nodes, lowered.dimension), 4.0)
         before: tuple[float, float, int] | None = None
+        stubborn, widest = 0, math.inf
         # What earlier windows have left is not resolved: it is there to stay, and fades slowly.
         easing = max(1.0, _FADING * self._noise)
         for _ in range(_TRIES):
@@ -322,6 +326,15 @@ class Follower:
                 merged = self._merged(tree, relative / easing, power)
                 window = Window(space, w, t, self._handed(t, stop), residual)
                 return window, merged, dt * min(max(factor, 0.5), bench.limits.window_growth)
+            if last is None:
+                stubborn = stubborn + 1 if wide > max(0.3 * widest, demand.tail) else 0
+                widest = wide
+                if stubborn > _STUBBORN:
+                    # Data that contradict each other at the start: no cell is small enough there, and later
+                    # the equation makes it smooth.
+                    self._sizes = np.maximum(self._sizes, sizes)
+                    self.rough = self._handed(t, stop)
+                    return Window(space, w, t, self.rough, residual), tree, dt
             worst = max(along / demand.tail, residual / demand.residual, wide / demand.tail)
             # Where a shorter window or smaller cells no longer help, what is left is rounding.
             if (
@@ -340,7 +353,7 @@ class Follower:
                     return f"more than {_MOST_CELLS} cells would be needed"
                 if len(finer) > len(tree):
                     tree = finer
-                    if along > 10.0 * demand.tail:
+                    if along > 10.0 * demand.tail and not stubborn:
                         dt *= 0.5
                     continue
             dt *= min(max(self._factor(along / easing, residual / easing, power), 0.2), 0.7)

@@ -112,8 +112,8 @@ class Triangle:
         n, m = J.shape
         gradient = J.T @ r
         qr, tau, _, _ = lapack.dgeqrf(J, lwork=64 * max(m, n))
-        c, _, _ = lapack.dormqr("L", "T", qr, tau, r[:, None], lwork=64 * max(m, n))
         k = min(n, m)
+        c, _, _ = lapack.dormqr("L", "T", qr[:, :k], tau, r[:, None], lwork=64 * max(m, n))
         R = np.zeros((m, m), order="F")
         R[:k] = np.triu(qr[:k])
         full = np.zeros(m)

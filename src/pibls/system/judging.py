@@ -78,7 +78,11 @@ def residuals_at(
         ]
     )
     scale = Scale.of(unknowns, box, least)
-    judged = {r.name: _judge(r, points[r.region], jets[r.region], scale) for r in lowered.residuals}
+    judged = {
+        r.name: _judge(r, points[r.region], jets[r.region], scale)
+        for r in lowered.residuals
+        if len(points[r.region])
+    }
     return judged, unknowns
 
 

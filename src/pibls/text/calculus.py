@@ -29,7 +29,7 @@ def _derivative(builder: Builder, f: Any, variables: Sequence[Any]) -> Any:
         return builder.checked(sp.diff(f, *variables))
     whole = f
     for variable in variables:  # one by one, so that each result is measured before the next
-        f = builder.checked(sp.diff(f, variable))
+        f = builder.differentiate(f, variable)
     if variables and whole.has(*SWITCHING) and whole.has(AppliedUndef):
         return builder.checked(sp.Derivative(whole, *variables))  # a flux: what jumps in it stays under ∂
     return f

@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy as sp
 
+from pibls.text.effort import cost_of_derivative, cost_of_function, spend
 from pibls.text.extent import Ruler, TooMuchError, bits, is_tame
 from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_GROWTH, MAX_RADICAL_BITS, MAX_SPECIAL
 
@@ -33,8 +34,14 @@ class Builder:
         self._ruler.measure(expression)
         return expression
 
+    def differentiate(self, e: Any, variable: Any) -> Any:
+        """∂e/∂variable."""
+        spend(cost_of_derivative(e))
+        return self.checked(sp.diff(e, variable))
+
     def add(self, terms: list[Any], *, hold: bool = False) -> Any:
         """Σ terms."""
+        spend(2.0 * sum(len(sp.Add.make_args(t)) for t in terms))
         sums: dict[Any, Fraction] = {}
         for term in (t for total in terms for t in sp.Add.make_args(total)):
             coefficient, rest = term.as_coeff_Mul()
@@ -44,6 +51,7 @@ class Builder:
 
     def multiply(self, factors: list[Any], *, hold: bool = False) -> Any:
         """Π factors."""
+        spend(2.0 * sum(1 + len(f.args) for f in factors))
         exponents: dict[Any, Fraction] = {}
         length = 0
         for factor in (f for product in factors for f in sp.Mul.make_args(product)):
@@ -61,11 +69,13 @@ class Builder:
 
     def power(self, base: Any, exponent: Any, *, hold: bool = False) -> Any:
         """base ^ exponent."""
+        spend(2.0 * (1 + len(base.args)))
         self._check_power(base, exponent)
         return self.checked(sp.Pow(base, exponent, evaluate=not hold))
 
     def apply(self, f: Any, arguments: list[Any], *, hold: bool = False, special: bool = False) -> Any:
         """f(arguments)."""
+        spend(cost_of_function(f, arguments, [self._ruler.measure(a).size for a in arguments]))
         for a in arguments:
             extent = self._ruler.measure(a)
             if special and extent.value is not None and abs(extent.value) > MAX_SPECIAL:

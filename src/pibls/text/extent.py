@@ -15,6 +15,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from pibls.text.effort import spend
 from pibls.text.limits import MAX_BITS, MAX_EXPONENT, MAX_HEIGHT, MAX_SIZE, MAX_TERMS
 from pibls.text.words import BOUNDED, EXPLOSIVE, TAME, VALUES
 
@@ -54,6 +55,7 @@ class Ruler:
         """The extent of an expression; raises `TooMuchError` where it is beyond the limits."""
         found = self._known.get(expression)
         if found is None:
+            spend(2.0)
             found = self._measure(expression)
             self._known[expression] = found
         return found

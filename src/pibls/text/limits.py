@@ -53,5 +53,5 @@ MAX_TERMS = 5_000
 MAX_COMPONENTS = 10
 """Components of a vector, and coordinates of a domain."""
 
-MAX_CALLS = 800_000
-"""Python calls and returns that SymPy may spend on one text: less than half a second."""
+MAX_EFFORT = 60_000
+"""Units of work (`effort`) that one text may ask of SymPy: about half a second."""

@@ -3,6 +3,9 @@
 Printed twice if need be: first as a person would write it, and where SymPy would put that together
 differently (2*(x + y) becomes 2*x + 2*y), once more operation by operation, with ``hold(…)`` around
 those that SymPy must leave alone. What is returned has been read back and compared.
+
+Not SymPy's own printer: names, derivatives, cases, floats, relations and ``hold`` would all have to be
+overridden, and they are most of `pieces`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pibls.text.effort import ExhaustedError, limited
 from pibls.text.errors import TextError
 from pibls.text.forms import form
 from pibls.text.grammar import parse
-from pibls.text.limits import MAX_CALLS
+from pibls.text.limits import MAX_EFFORT
 from pibls.text.meaning import Reader
 from pibls.text.names import Names, Value
 from pibls.text.relations import relation
@@ -89,7 +89,7 @@ def _read(text: str, names: Names, argument: str, meaning: Callable[[Reader, Nod
     if not isinstance(text, str):
         raise ProblemError(argument, expected="text", got=repr(text)[:80], remedy="Write it in quotes.")
     try:
-        with limited(MAX_CALLS):
+        with limited(MAX_EFFORT):
             return meaning(Reader(text, argument, names, form), parse(text, argument))
     except (ExhaustedError, RecursionError):
         raise TextError(

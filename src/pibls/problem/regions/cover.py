@@ -13,6 +13,7 @@ from pibls.domain.face import join
 from pibls.problem.regions.points import Points
 
 _PROBES = 1024
+_TENSOR = ("grid", "chebyshev")
 _ROUNDS = 12
 
 Masking = Callable[[Boundary], Mask]
@@ -67,13 +68,20 @@ def _apportion(quotas: Array) -> Array:
     return np.where(quotas > 0, np.maximum(counts, 1), 0)
 
 
+def _evened(U: Array) -> Array:
+    """The first parameter evenly spaced: a closed curve has no ends to cluster at, nor to count twice."""
+    levels, index = np.unique(U[:, 0], return_inverse=True)
+    return np.column_stack([(index.reshape(-1) + 0.5) / len(levels), U[:, 1:]])
+
+
 def _cover_face(
     face: Face, owns: Masking | None, n: int, share: float, name: str, rng: np.random.Generator
 ) -> Boundary:
     wanted = n if share >= 1.0 else int(n / share) + 1
     for _ in range(_ROUNDS):
-        found = face.at(CLOSED_RULES[name](wanted, face.dimension, rng), rng)
-        if share >= 1.0 and name not in ("grid", "chebyshev"):
+        U = CLOSED_RULES[name](wanted, face.dimension, rng)
+        found = face.at(_evened(U) if face.is_closed and name in _TENSOR else U, rng)
+        if share >= 1.0 and name not in _TENSOR:
             return found
         kept = np.ones(len(found.points), dtype=np.bool_) if owns is None else owns(found)
         if kept.sum() >= min(n, max(0.8 * n, 1)):

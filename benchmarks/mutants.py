@@ -1,0 +1,211 @@
+"""make mutants: change one thing of the core at a time in a copy, and see whether the quick tests notice.
+
+    python -m benchmarks.mutants [--workers 2] [--only WORDS] [--list] [--least 0.9]
+
+Each result is a file of its own in .mutants/, written whole; a claim beside it says that someone is at it.
+So a run can be interrupted and resumed, and several can go on at once. A change that was noticed stays so
+while the changed file is the same; one that was not is tried again when the tests have changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from benchmarks.mutations import Mutant, mutants
+
+ROOT = Path(__file__).parents[1]
+STORE = ROOT / ".mutants"
+COPIED = ("src", "tests", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
+TIMEOUT = 1800.0
+"""Seconds; a change that makes the tests hang is noticed too."""
+BASELINE = Mutant("nothing changed", "__init__.py", 0, 0, "")
+
+
+def copy_tree(to: Path) -> Path:
+    """A copy of what the tests need."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "figures", "data-fields")
+            shutil.copytree(source, to / name, ignore=ignored)
+        elif source.exists():
+            shutil.copy2(source, to / name)
+    return to
+
+
+def digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def digest_of_tests() -> str:
+    return digest(*(p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests").rglob("*.py"))))
+
+
+def tried(mutant: Mutant, tree: Path, selection: str) -> dict[str, Any]:
+    """Run the tests with the change in this copy; the copy is as before afterwards."""
+    target = tree / "src" / "pibls" / mutant.file
+    source = target.read_text(encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree / "src"), str(tree)])}
+    env |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        "-m",
+        selection,
+    ]
+    began = time.perf_counter()
+    try:
+        target.write_text(mutant.applied(source), encoding="utf-8")
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+        # 1: a test failed; 2 to 4: not even the tests could be collected.
+        noticed, by = done.returncode != 0, _first_failure(done.stdout)
+    except subprocess.TimeoutExpired:
+        noticed, by = True, "the time limit"
+    finally:
+        target.write_text(source, encoding="utf-8")
+    return {"name": mutant.name, "file": mutant.file, "noticed": noticed, "by": by,
+            "seconds": round(time.perf_counter() - began, 1)}  # fmt: skip
+
+
+def _first_failure(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return lines[0].split(" - ")[0].partition(" ")[2] if lines else ""
+
+
+def key_of(mutant: Mutant) -> str:
+    source = (ROOT / "src" / "pibls" / mutant.file).read_text(encoding="utf-8")
+    return digest(mutant.file, mutant.applied(source))
+
+
+def known(mutant: Mutant, tests: str) -> dict[str, Any] | None:
+    """The result of an earlier run, where it still holds."""
+    try:
+        found: dict[str, Any] = json.loads((STORE / f"{key_of(mutant)}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if found["noticed"] or found["tests"] == tests else None
+
+
+@contextmanager
+def claimed(mutant: Mutant) -> Iterator[bool]:
+    """Whether this process may try it: nobody else that is alive does."""
+    claim = STORE / f"{key_of(mutant)}.claim"
+    if claim.exists() and not _alive(claim):
+        claim.unlink(missing_ok=True)
+    try:
+        with open(claim, "x", encoding="utf-8") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        claim.unlink(missing_ok=True)
+
+
+def _alive(claim: Path) -> bool:
+    try:
+        os.kill(int(claim.read_text(encoding="utf-8")), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def keep(mutant: Mutant, result: dict[str, Any], tests: str) -> None:
+    path = STORE / f"{key_of(mutant)}.json"
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps({**result, "tests": tests}, indent=1), encoding="utf-8")
+    part.replace(path)
+
+
+def report(wanted: list[Mutant], lost: list[str], tests: str) -> tuple[str, float]:
+    """The table as text, and the share that was noticed."""
+    results = [known(m, tests) for m in wanted]
+    done = [r for r in results if r is not None]
+    noticed = [r for r in done if r["noticed"]]
+    share = len(noticed) / len(done) if done else 1.0
+    left = f"{len(wanted) - len(done)} not tried"
+    lines = [f"{len(noticed)} of {len(done)} changes were noticed ({share:.0%}); {left}"]
+    lines += [f"  not noticed: {r['name']} ({r['file']})" for r in done if not r["noticed"]]
+    lines += [f"  not found in the source any more: {name}" for name in lost]
+    return "\n".join(lines), share
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", default="", help="only changes whose name or file contains this")
+    parser.add_argument("--list", action="store_true", help="name them and what is known; run nothing")
+    parser.add_argument("--select", default="not slow", help="pytest -m")
+    parser.add_argument("--least", type=float, default=0.0, help="fail if a smaller share was noticed")
+    given = parser.parse_args()
+    STORE.mkdir(exist_ok=True)
+    tests = digest_of_tests()
+    every, lost = mutants(ROOT / "src" / "pibls")
+    wanted = [m for m in every if given.only in m.name or given.only in m.file]
+    if not given.list and not run(wanted, tests, given.workers, given.select):
+        return 2
+    if given.list:
+        for m in wanted:
+            result = known(m, tests)
+            state = "?" if result is None else result["by"] or "NOT NOTICED"
+            print(f"{m.file:32} {m.name:44} {state}")
+    text, share = report(wanted, lost, tests)
+    print(text)
+    return int(share < given.least)
+
+
+def run(wanted: list[Mutant], tests: str, workers: int, selection: str) -> bool:
+    """Try what is not known yet; False where the tests fail without any change."""
+    left = [m for m in wanted if known(m, tests) is None]
+    with tempfile.TemporaryDirectory(prefix="pibls-mutants-") as folder:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for i in range(workers):
+            trees.put(copy_tree(Path(folder) / str(i)))
+        if left and known(BASELINE, tests) is None:
+            result = tried(BASELINE, Path(folder) / "0", selection)
+            if result["noticed"]:
+                print(f"The tests fail without any change: {result['by']}")
+                return False
+            keep(BASELINE, result, tests)
+
+        def one(mutant: Mutant) -> None:
+            with claimed(mutant) as mine:
+                if not mine or known(mutant, tests) is not None:
+                    return
+                tree = trees.get()
+                try:
+                    result = tried(mutant, tree, selection)
+                finally:
+                    trees.put(tree)
+                keep(mutant, result, tests)
+                print(f"{mutant.name:44} {result['by'] or 'NOT NOTICED'} ({result['seconds']} s)", flush=True)
+
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(one, left))
+    return True
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

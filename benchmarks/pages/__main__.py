@@ -1,0 +1,44 @@
+"""All pages that are made from stored data, written: `python -m benchmarks.pages`.
+
+docs/ablation.md, docs/sensitivity.md, docs/theory.md, docs/cases.md, docs/paper.md, the reading and the PIELM
+page of the comparison, its report, and the table of the README. Nothing is solved or measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import report, report_tables, store
+from benchmarks.pages import ablation, cases, checklist, pielm, reading, readme, sensitivity, theory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pages() -> dict[str, Callable[[], str]]:
+    """Where each page goes, and how its text is made."""
+    found = report_tables.summaries(store.read_all())
+    return {
+        "docs/ablation.md": ablation.text,
+        "docs/sensitivity.md": sensitivity.text,
+        "docs/theory.md": theory.text,
+        "docs/cases.md": lambda: cases.text(found),
+        "docs/paper.md": checklist.text,
+        "docs/benchmarks/reading.md": lambda: reading.text(found),
+        "docs/benchmarks/pielm-and-the-paper.md": lambda: pielm.text(found),
+        "README.md": lambda: readme.text(found),
+    }
+
+
+def main(words: list[str]) -> None:
+    for name, made in pages().items():
+        if not words or any(word in name for word in words):
+            (ROOT / name).write_text(made(), encoding="utf-8")
+            print(f"written: {name}")
+    if not words or "report" in words:
+        report.main([])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

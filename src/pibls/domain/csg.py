@@ -1,0 +1,242 @@
+"""A ∪ B, A ∩ B, A \\ B: shapes from shapes, to any depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.arrays import Array, Mask
+from pibls.domain.checks import mentioned
+from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.maps import Affine
+from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
+from pibls.domain.shape import Shape, inside_of, map_of
+from pibls.domain.trim import outline, trim
+from pibls.errors import ProblemError
+
+_ROUNDS = 40
+
+
+class Combined(Shape):
+    """What unions, intersections and differences have in common: the faces of their parts, trimmed."""
+
+    @property
+    def parts(self) -> tuple[Domain, ...]:
+        """The shapes it is made of."""
+        raise NotImplementedError
+
+    def contains(self, X: Array) -> Mask:
+        """Which points lie inside."""
+        raise NotImplementedError
+
+    def _flips(self) -> tuple[bool, ...]:
+        """Which of the parts are taken away."""
+        return (False,) * len(self.parts)
+
+    def _around(self) -> Array:
+        """A box (d, 2) that holds it."""
+        raise NotImplementedError
+
+    @property
+    def coordinates(self) -> tuple[Any, ...]:
+        return tuple(self.parts[0].coordinates)
+
+    @property
+    def leaves(self) -> tuple[object, ...]:
+        return tuple(leaf for part in self.parts for leaf in leaves_of(part))
+
+    @cached_property
+    def faces(self) -> tuple[Face, ...]:
+        candidates = [
+            (face.flipped() if flip else face, i)
+            for i, (part, flip) in enumerate(zip(self.parts, self._flips(), strict=True))
+            for face in faces_of(part)
+        ]
+        found = trim(self, self._around(), candidates)
+        if not found:
+            raise empty(self)
+        return found
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        return outline(self.faces, self._around())
+
+    @cached_property
+    def _share(self) -> float:
+        """The share of the bounds that is inside, roughly."""
+        low, high = np.array(self.bounds).T
+        X = np.random.default_rng(0).uniform(low, high, (4096, len(low)))
+        return float(np.mean(self.contains(X)))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        low, high = np.array(self.bounds).T
+        found: list[Array] = []
+        missing, share = n, max(self._share, 1e-3)
+        for _ in range(_ROUNDS):
+            X = rng.uniform(low, high, (int(1.2 * missing / share) + 16, len(low)))
+            X = X[self.contains(X)]
+            found.append(X[:missing])
+            missing -= len(found[-1])
+            if not missing:
+                return np.concatenate(found)
+        raise empty(self)
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return draw(self.faces, n, np.ones(len(self.coordinates)), rng)
+
+
+def empty(shape: Any) -> ProblemError:
+    """Nothing is left of it."""
+    return ProblemError(
+        "domain",
+        expected="a shape with something inside",
+        got=f"{shape!r}, which is empty",
+        remedy="Check the places and sizes of its parts: nothing is left of them.",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Union(Combined):
+    """A ∪ B ∪ …: what lies in any of the shapes. Written ``a | b``."""
+
+    shapes: tuple[Domain, ...]
+
+    @property
+    def parts(self) -> tuple[Domain, ...]:
+        return self.shapes
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
+
+    def _around(self) -> Array:
+        boxes = np.array([box_of(s) for s in self.shapes])
+        return np.stack([boxes[..., 0].min(axis=0), boxes[..., 1].max(axis=0)], axis=1)
+
+    @property
+    def inside(self) -> Any:
+        return sp.Or(*(inside_of(s) for s in self.shapes))
+
+    def mapped(self, affine: Affine) -> Shape:
+        return Union(tuple(map_of(s, affine) for s in self.shapes))
+
+    def __repr__(self) -> str:
+        return " | ".join(map(_bracketed, self.shapes))
+
+
+@dataclass(frozen=True, repr=False)
+class Intersection(Combined):
+    """A ∩ B ∩ …: what lies in all of the shapes. Written ``a & b``."""
+
+    shapes: tuple[Domain, ...]
+
+    def __post_init__(self) -> None:
+        box = self._around()
+        if not np.all(box[:, 0] < box[:, 1]):
+            raise empty(self)
+
+    @property
+    def parts(self) -> tuple[Domain, ...]:
+        return self.shapes
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(np.logical_and.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
+
+    def _around(self) -> Array:
+        boxes = np.array([box_of(s) for s in self.shapes])
+        return np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
+
+    @property
+    def inside(self) -> Any:
+        return sp.And(*(inside_of(s) for s in self.shapes))
+
+    def mapped(self, affine: Affine) -> Shape:
+        return Intersection(tuple(map_of(s, affine) for s in self.shapes))
+
+    def __repr__(self) -> str:
+        return " & ".join(map(_bracketed, self.shapes))
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(Combined):
+    """A \\ (B ∪ …): what of a body holes leave over. Written ``a - b``."""
+
+    body: Domain
+    holes: tuple[Domain, ...]
+
+    @property
+    def parts(self) -> tuple[Domain, ...]:
+        return (self.body, *self.holes)
+
+    def _flips(self) -> tuple[bool, ...]:
+        return (False, *(True for _ in self.holes))
+
+    def contains(self, X: Array) -> Mask:
+        inside = np.array(self.body.contains(X), dtype=np.bool_)
+        low, high = self._hole_boxes
+        if len(self.holes) > 1 and len(X):
+            # Most points are far from most holes.
+            meets = np.flatnonzero(np.all((high >= X.min(axis=0)) & (low <= X.max(axis=0)), axis=1))
+        else:
+            meets = np.arange(len(self.holes))
+        for i in meets:
+            near = np.flatnonzero(inside & np.all((low[i] <= X) & (high[i] >= X), axis=1))
+            if len(near):
+                inside[near] = ~np.asarray(self.holes[i].contains(X[near]), dtype=np.bool_)
+        return inside
+
+    @cached_property
+    def _hole_boxes(self) -> tuple[Array, Array]:
+        boxes = np.array([box_of(hole) for hole in self.holes])
+        return boxes[..., 0], boxes[..., 1]
+
+    def _around(self) -> Array:
+        return box_of(self.body)
+
+    @property
+    def inside(self) -> Any:
+        return sp.And(inside_of(self.body), *(sp.Not(inside_of(h)) for h in self.holes))
+
+    def mapped(self, affine: Affine) -> Shape:
+        return Difference(map_of(self.body, affine), tuple(map_of(h, affine) for h in self.holes))
+
+    def __repr__(self) -> str:
+        return " - ".join(map(_bracketed, self.parts))
+
+
+def _bracketed(shape: Any) -> str:
+    return f"({shape!r})" if isinstance(shape, Combined) else repr(shape)
+
+
+def combine(sign: str, a: Any, b: Any) -> Any:
+    """a | b, a & b or a - b, as flat as can be; NotImplemented where one of them is no shape."""
+    if not (_is_domain(a) and _is_domain(b)):
+        return NotImplemented
+    for shape in (a, b):
+        if time_of(shape) is not None:
+            raise ProblemError(
+                f"a {sign} b",
+                expected="shapes in space",
+                got=f"{shape!r}, which has a time",
+                remedy=f"Join the shapes first, and add time to the result: (a {sign} b).during(t, 0, 1).",
+            )
+    if tuple(a.coordinates) != tuple(b.coordinates):
+        raise ProblemError(
+            f"a {sign} b",
+            expected=f"two shapes of the same coordinates, {mentioned(a.coordinates)}",
+            got=f"one of {mentioned(b.coordinates)}",
+            remedy="Use the same symbols, in the same order, for both.",
+        )
+    if sign == "-":
+        holes = (*a.holes, b) if isinstance(a, Difference) else (b,)
+        return Difference(a.body if isinstance(a, Difference) else a, holes)
+    kind = Union if sign == "|" else Intersection
+    shapes = tuple(s for part in (a, b) for s in (part.shapes if isinstance(part, kind) else (part,)))
+    return kind(shapes)
+
+
+def _is_domain(thing: Any) -> bool:
+    return isinstance(thing, Domain) and not isinstance(thing, type)

@@ -1,0 +1,136 @@
+"""The inside of p₁ p₂ … pₘ, with or without holes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.arrays import Array, Mask
+from pibls.domain.arc import Arc
+from pibls.domain.checks import pair_of_coordinates, signed_in
+from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.maps import Affine
+from pibls.domain.polyline import Polyline
+from pibls.domain.shape import Shape, asked
+from pibls.domain.vertices import Ring, checked_rings
+from pibls.optional import need
+
+_SMOOTH = 0.26  # radians: where a polygon turns by less, as a digitised curve does, there is no corner
+_MANY = 64  # triangles beyond which a formula is longer than useful
+
+
+@dataclass(frozen=True, init=False)
+class Polygon(Shape):
+    """The inside of p₁ p₂ … pₘ, in either sense of rotation; ``holes`` are polygons that are left out.
+
+    >>> import sympy as sp
+    >>> x, y = sp.symbols("x y")
+    >>> Polygon((x, y), [(0, 0), (1, 0), (0, 1)]).bounds
+    ((0.0, 1.0), (0.0, 1.0))
+    """
+
+    coordinates: tuple[Any, ...]
+    vertices: Ring
+    holes: tuple[Ring, ...]
+
+    def __init__(self, coordinates: Any, vertices: Any, holes: Any = ()) -> None:
+        symbols = pair_of_coordinates(coordinates, "Polygon(coordinates)")
+        outer, inner = checked_rings(vertices, holes)
+        object.__setattr__(self, "coordinates", symbols)
+        object.__setattr__(self, "vertices", outer)
+        object.__setattr__(self, "holes", inner)
+        signed_in(symbols, self.bounds, "Polygon(coordinates)")
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        P = np.array(self.vertices)
+        return tuple(zip(P.min(axis=0).tolist(), P.max(axis=0).tolist(), strict=True))
+
+    @cached_property
+    def _area(self) -> Any:
+        shapely = need("shapely", extra="polygons", purpose="A polygon")
+        area = shapely.Polygon(self.vertices, self.holes)
+        shapely.prepare(area)
+        return area
+
+    @cached_property
+    def faces(self) -> tuple[Face, ...]:
+        """The sides; those that follow each other without a corner, as of a digitised curve, are one."""
+        return tuple(
+            Arc(Polyline(self, chain, closed=closed))
+            for ring in (self.vertices, *self.holes)
+            for chain, closed in _chains(np.array(ring))
+        )
+
+    @property
+    def corners(self) -> Array:
+        """All vertices, (n, 2)."""
+        return np.concatenate([np.array(ring) for ring in (self.vertices, *self.holes)])
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        low, high = np.array(self.bounds).T
+        share = max(float(self._area.area / np.prod(high - low)), 1e-3)
+        found = np.empty((0, 2))
+        while len(found) < n:
+            X = rng.uniform(low, high, (int(1.2 * (n - len(found)) / share) + 16, 2))
+            found = np.concatenate([found, X[self.contains(X)]])
+        return np.asarray(found[:n])
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return draw(self.faces, n, np.ones(2), rng)
+
+    def contains(self, X: Array) -> Mask:
+        shapely = need("shapely", extra="polygons", purpose="A polygon")
+        return np.asarray(shapely.intersects_xy(self._area, X[:, 0], X[:, 1]), dtype=np.bool_)
+
+    @property
+    def inside(self) -> Any:
+        shapely = need("shapely", extra="polygons", purpose="A polygon")
+        divide = getattr(shapely, "constrained_delaunay_triangles", None)
+        triangles = divide(self._area).geoms if divide is not None else ()
+        if not 0 < len(triangles) <= _MANY:
+            return asked(self)
+        return sp.Or(*(_in_triangle(t.exterior.coords[:3], self.coordinates) for t in triangles))
+
+    def mapped(self, affine: Affine) -> Shape:
+        rings = [affine.points(np.array(ring)).tolist() for ring in (self.vertices, *self.holes)]
+        return Polygon(self.coordinates, rings[0], rings[1:])
+
+    def __repr__(self) -> str:
+        holes = f", {len(self.holes)} hole(s)" if self.holes else ""
+        return f"<Polygon of {mentioned_names(self.coordinates)}, {len(self.vertices)} vertices{holes}>"
+
+
+def mentioned_names(symbols: tuple[Any, ...]) -> str:
+    """(x, y)."""
+    return f"({', '.join(map(str, symbols))})"
+
+
+def _chains(ring: Array) -> list[tuple[Array, bool]]:
+    """A ring cut at its corners: chains of points, and whether a chain is the whole ring."""
+    edges = np.roll(ring, -1, axis=0) - ring
+    angles = np.arctan2(edges[:, 1], edges[:, 0])
+    turns = np.abs((angles - np.roll(angles, 1) + np.pi) % (2 * np.pi) - np.pi)  # at the start of each edge
+    corners = np.flatnonzero(turns > _SMOOTH)
+    if not len(corners):
+        return [(np.concatenate([ring, ring[:1]]), True)]
+    ring = np.roll(ring, -corners[0], axis=0)
+    cuts = [*(corners - corners[0]).tolist(), len(ring)]
+    closed = np.concatenate([ring, ring[:1]])
+    return [(closed[a : b + 1], False) for a, b in pairwise(cuts)]
+
+
+def _in_triangle(corners: Any, symbols: tuple[Any, ...]) -> Any:
+    (x, y), P = symbols, np.array(corners)
+    if (P[1, 0] - P[0, 0]) * (P[2, 1] - P[0, 1]) < (P[1, 1] - P[0, 1]) * (P[2, 0] - P[0, 0]):
+        P = P[::-1]
+    sides = []
+    for a, b in zip(P, np.roll(P, -1, axis=0), strict=True):
+        dx, dy = (float(v) for v in b - a)
+        sides.append(dx * (y - float(a[1])) - dy * (x - float(a[0])) >= 0)
+    return sp.And(*sides)

@@ -1,0 +1,114 @@
+"""One problem at many values: the same solutions, for a fraction of the time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+
+x, y, k, c = sp.symbols("x y k c")
+u = sp.Function("u")(x)
+v = sp.Function("v")(x, y)
+LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+WAVE = sp.sin(k * x) * sp.exp(y)
+PROBLEMS: dict[str, tuple[pibls.Problem, Any]] = {
+    "operator": (
+        pibls.Problem(
+            SQUARE,
+            [v.diff(x, 2) + v.diff(y, 2) + k * v - (1 - k**2 + k) * WAVE],
+            [pibls.Dirichlet(v, WAVE)],
+            parameters={k: 1.0},
+        ),
+        WAVE,
+    ),
+    "nonlinear": (
+        pibls.Problem(
+            LINE,
+            [u.diff(x, 2) - sp.exp(k * u) + k**2 * sp.sin(k * x) + sp.exp(k * sp.sin(k * x))],
+            [pibls.Dirichlet(u, sp.sin(k * x))],
+            parameters={k: 1.0},
+        ),
+        sp.sin(k * x),
+    ),
+    "right-hand side": (
+        pibls.Problem(
+            SQUARE,
+            [v.diff(x, 2) + v.diff(y, 2) - (1 - k**2) * WAVE],
+            [pibls.Dirichlet(v, WAVE)],
+            parameters={k: 1.0},
+        ),
+        WAVE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_each_is_the_solution_at_its_value(name: str) -> None:
+    problem, exact = PROBLEMS[name]
+    values = np.linspace(1.0, 3.0, 25)
+    solutions = pibls.sweep(problem, {k: values})
+    X = problem.domain.interior(100, np.random.default_rng(3))
+    for value, solution in zip(values, solutions, strict=True):
+        assert solution.problem.parameters[k] == value
+        assert solution.converged
+        true = sp.lambdify(problem.coordinates, exact.subs(k, value))(*X.T)
+        error = float(np.abs(solution(*X.T) - true).max())
+        assert error <= solution.error.max
+        assert error <= 3e-10 * float(np.abs(true).max())
+
+
+@pytest.mark.parametrize(("name", "share"), [("operator", 0.3), ("right-hand side", 0.05)])
+def test_what_it_costs(name: str, share: float) -> None:
+    problem, _ = PROBLEMS[name]
+    values = np.linspace(1.0, 3.0, 100)
+    pibls.solve(problem)
+    began = time.process_time()
+    for value in values[::10]:
+        pibls.solve(problem.at(k=value))
+    apart = 10 * (time.process_time() - began)
+    began = time.process_time()
+    assert len(pibls.sweep(problem, {k: values})) == 100
+    assert time.process_time() - began <= share * apart
+
+
+def test_several_parameters_give_all_combinations() -> None:
+    problem = pibls.Problem(LINE, [u.diff(x) + k * u], [pibls.Initial(u, c)], parameters={k: 1.0, c: 1.0})
+    solutions = pibls.sweep(problem, {"k": [1.0, 2.0], c: [1.0, 3.0]}, tol=1e-8)
+    assert [tuple(s.problem.parameters.values()) for s in solutions] == [(1, 1), (1, 3), (2, 1), (2, 3)]
+    assert solutions[3](1.0) == pytest.approx(3 * np.exp(-2), rel=1e-7)
+    again = pibls.sweep(problem, [{k: 2.0, c: 3.0}], tol=1e-8)
+    assert again[0](1.0) == pytest.approx(3 * np.exp(-2), rel=1e-7)
+
+
+def test_a_value_that_needs_more_gets_it() -> None:
+    """Waves of one to forty half-lengths: the first width does not serve the last value."""
+    exact = sp.sin(k * x)
+    problem = pibls.Problem(
+        LINE, [u.diff(x, 2) + k**2 * exact], [pibls.Dirichlet(u, exact)], parameters={k: 3.0}
+    )
+    few, many = pibls.sweep(problem, {k: [3.0, 120.0]}, tol=1e-8)
+    assert many.nodes > few.nodes
+    X = np.linspace(0, 1, 50)
+    np.testing.assert_allclose(many(X), np.sin(120 * X), atol=1e-7)
+
+
+def test_given_settings_are_kept() -> None:
+    problem, _ = PROBLEMS["nonlinear"]
+    solutions = pibls.sweep(problem, {k: [1.0, 1.5]}, basis=pibls.Waves(40, 6.0))
+    assert [s.nodes for s in solutions] == [40, 40]
+
+
+@pytest.mark.parametrize("values", [5.0, [1.0, 2.0], {k: 1.0}])
+def test_values_must_be_lists(values: Any) -> None:
+    with pytest.raises(pibls.ProblemError, match=r"sweep\(values\): expected a mapping of parameters"):
+        pibls.sweep(PROBLEMS["nonlinear"][0], values)
+
+
+def test_a_name_that_is_no_parameter() -> None:
+    with pytest.raises(pibls.ProblemError, match=r"sweep\(m\): expected a parameter of the problem \(k\)"):
+        pibls.sweep(PROBLEMS["nonlinear"][0], {"m": [1.0]})
