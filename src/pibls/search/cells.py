@@ -39,6 +39,7 @@ _COLUMNS = 25  # columns in cells for each one that a dense system may have
 _ROUNDS = 40
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
+_LAST = 20.0
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
 
 
@@ -74,7 +75,9 @@ class CellPlan(Plan):
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:
-            return Offer(min(0.2 * _USUAL[d], 1.0), _USUAL[d] * self.bench.lowered.unknowns**2)
+            usual = _USUAL[d] * self.bench.lowered.unknowns**2
+            # All of space and time at once is what an evolution comes to last.
+            return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
         assert self.tree is not None
         cells, seconds, worst = self._last
         if len(self.tree) > self._most:
@@ -104,7 +107,9 @@ class CellPlan(Plan):
             return
         if not self.budget.allows(found.seconds):
             return
-        second = self._solve(bench.limits.other_scale, found)
+        # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
+        hardest = self._hardest(indicator, axes)
+        second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
         if self._before is not None:
@@ -129,14 +134,26 @@ class CellPlan(Plan):
     def _first_tree(self) -> CellTree:
         return first_tree(self.bench, _FIRST[self.bench.lowered.dimension])
 
-    def _solve(self, shrink: float, near: Attempt | None = None) -> Attempt:
+    def _hardest(self, indicator: Array, along: Array) -> CellTree:
+        """The same cells, and the hardest of them divided."""
+        assert self.tree is not None
+        mark = max(0.1 * float(indicator.max()), float(np.sort(indicator)[-max(len(indicator) // 5, 1)]))
+
+        def division(number: int, box: Array) -> Node:
+            axes = [i for i in range(len(box)) if along[number, i] >= 0.1 * along[number].max()]
+            return graded(box, axes, self._places[number], 1) if indicator[number] >= mark else None
+
+        return self.tree.refine(division)
+
+    def _solve(self, shrink: float, near: Attempt | None = None, tree: CellTree | None = None) -> Attempt:
         bench = self.bench
         began = time.perf_counter()
         self._key += 1
         d, unknowns = bench.lowered.dimension, bench.lowered.unknowns
-        assert self.tree is not None
+        tree = tree or self.tree
+        assert tree is not None
         reference = Reference.drawn(self.nodes, d, shrink, bench.stream(1, 2000 + self._key))
-        space = reference.over(self.tree, unknowns)
+        space = reference.over(tree, unknowns)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space)
             method = GaussNewton(rounds=0)
@@ -148,7 +165,7 @@ class CellPlan(Plan):
             residuals, values = judge(bench, space, outcome.w)
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
-        settings = {"cells": len(self.tree), "nodes": self.nodes}
+        settings = {"cells": len(tree), "nodes": self.nodes}
         return Attempt(space, kept, residuals, values, seconds, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
