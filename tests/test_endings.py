@@ -102,6 +102,20 @@ def test_a_blow_up_is_followed_to_where_it_is(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
+def test_a_blow_up_is_followed_until_it_happens(seed: int) -> None:
+    """u = 1/(1 - t): what there is holds, and the message says where it ends."""
+    u = U(t)
+    problem = pibls.Problem(pibls.Interval(t, 0, 2), [u.diff(t) - u**2], [pibls.Initial(u, 1)])
+    with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
+        solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
+    assert not solution.converged
+    assert solution.status is pibls.Status.STOPPED
+    assert solution.notes["stopped"][0] == pytest.approx(1.0, abs=1e-2)
+    s = np.linspace(0, 0.9, 50)
+    assert np.abs(solution(s) * (1 - s) - 1).max() < 1e-7
+
+
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", undetermined())
 def test_with_many_solutions_it_says_so(name: str, seed: int) -> None:
     problem = undetermined()[name]
