@@ -124,4 +124,8 @@ def _finish(problem: Problem, axes: Any, d: int) -> None:
         axes.set_aspect("equal")
     if d == 3:
         axes.set_zlabel(names[2])
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", fontsize="small")
+    axes.margins(0.05)  # a side along the frame would hide under it
+    lines, labels = axes.get_legend_handles_labels()
+    order = np.argsort([int(label.partition(":")[0]) for label in labels], kind="stable")
+    lines, labels = [lines[i] for i in order], [labels[i] for i in order]
+    axes.figure.legend(lines, labels, loc="outside lower center", fontsize="small")
