@@ -82,7 +82,23 @@ def test_without_a_solution_it_says_so(name: str, seed: int) -> None:
         solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
     assert not solution.converged
     # At an eigenvalue a huge multiple of the eigenfunction fits to the rounding of its own terms.
-    assert solution.status is pibls.Status.NO_SOLUTION
+    nonlinear = pibls.Status.STALLED if not problem.is_linear else None
+    assert solution.status in (pibls.Status.NO_SOLUTION, nonlinear)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_blow_up_is_followed_to_where_it_is(seed: int) -> None:
+    """u' = u², u(0) = 1: u = 1/(1 - t) until t = 1."""
+    u = U(t)
+    problem = pibls.Problem(pibls.Interval(t, 0, 2), [u.diff(t) - u**2], [pibls.Initial(u, 1)])
+    with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
+        solution = pibls.solve(problem, tol=1e-8, seed=seed)
+    assert solution.status is pibls.Status.STOPPED
+    until = solution.windows[-1][1]
+    assert 0.99 < until < 1.0 + 1e-6
+    times = np.linspace(0, 0.9, 50)
+    assert np.abs(solution(times) * (1 - times) - 1).max() < 1e-8
+    assert np.isnan(solution(1.5))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -165,12 +165,8 @@ def test_cells_of_bodies_get_their_boundary(name: str) -> None:
 
 
 def test_points_are_evenly_spaced_on_closed_curves() -> None:
-    for shape in (
-        pibls.Disk(XY, (0, 0), 1),
-        pibls.Ellipse(XY, (0, 0), (3, 0.5)),
-        SHAPES["spline"][0],
-        SHAPES["implicit"][0],
-    ):
+    shapes: list[Any] = [pibls.Disk(XY, (0, 0), 1), pibls.Ellipse(XY, (0, 0), (3, 0.5))]
+    for shape in (*shapes, SHAPES["spline"][0], SHAPES["implicit"][0]):
         found = Part().place(shape, pibls.Points(9, 64, rule="chebyshev"), np.random.default_rng(0)).sites[0]
         face: Any = shape.faces[0]
         order = np.argsort(face.curve.locate(found))
