@@ -41,9 +41,6 @@ def contradictory() -> dict[str, pibls.Problem]:
         "resonance": pibls.Problem(
             pibls.Interval(x, 0, sp.pi), [sp.Eq(u.diff(x, 2) + u, sp.sin(x))], [pibls.Dirichlet(u, 0)]
         ),
-        "blow-up": pibls.Problem(
-            pibls.Interval(t, 0, 2), [U(t).diff(t) - U(t) ** 2], [pibls.Initial(U(t), 1)]
-        ),
         "no real root": pibls.Problem(line, [u**2 + 1 + 0 * x], [pibls.Dirichlet(u, 0)]),
     }  # fmt: skip
 
@@ -85,7 +82,37 @@ def test_without_a_solution_it_says_so(name: str, seed: int) -> None:
         solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
     assert not solution.converged
     # At an eigenvalue a huge multiple of the eigenfunction fits to the rounding of its own terms.
-    assert solution.status is pibls.Status.NO_SOLUTION
+    nonlinear = pibls.Status.STALLED if not problem.is_linear else None
+    assert solution.status in (pibls.Status.NO_SOLUTION, nonlinear)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_blow_up_is_followed_to_where_it_is(seed: int) -> None:
+    """u' = u², u(0) = 1: u = 1/(1 - t) until t = 1."""
+    u = U(t)
+    problem = pibls.Problem(pibls.Interval(t, 0, 2), [u.diff(t) - u**2], [pibls.Initial(u, 1)])
+    with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
+        solution = pibls.solve(problem, tol=1e-8, seed=seed)
+    assert solution.status is pibls.Status.STOPPED
+    until = solution.windows[-1][1]
+    assert 0.99 < until < 1.0 + 1e-6
+    times = np.linspace(0, 0.9, 50)
+    assert np.abs(solution(times) * (1 - times) - 1).max() < 1e-8
+    assert np.isnan(solution(1.5))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_blow_up_is_followed_until_it_happens(seed: int) -> None:
+    """u = 1/(1 - t): what there is holds, and the message says where it ends."""
+    u = U(t)
+    problem = pibls.Problem(pibls.Interval(t, 0, 2), [u.diff(t) - u**2], [pibls.Initial(u, 1)])
+    with pytest.warns(pibls.ConvergenceWarning, match="It ends at"):
+        solution = pibls.solve(problem, tol=1e-8, max_nodes=600, seed=seed)
+    assert not solution.converged
+    assert solution.status is pibls.Status.STOPPED
+    assert solution.notes["stopped"][0] == pytest.approx(1.0, abs=1e-2)
+    s = np.linspace(0, 0.9, 50)
+    assert np.abs(solution(s) * (1 - s) - 1).max() < 1e-7
 
 
 @pytest.mark.parametrize("seed", range(2))

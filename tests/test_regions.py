@@ -171,6 +171,27 @@ def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
         assert ring.contains(found.sites[0]).all()
 
 
+def test_a_curve_inside_is_a_region() -> None:
+    u = sp.Function("u")(x, y)
+    circle = sp.Eq(x**2 + y**2, sp.Rational(1, 4))
+    conditions = [pibls.Dirichlet(u, 0), pibls.Condition(u - 1, on=sp.And(circle, y > 0))]
+    problem = pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], conditions)
+    region = problem.statements[2].region
+    X = region.place(SQUARE, COUNTS, np.random.default_rng(0)).sites[0]
+    assert len(X) > 4
+    np.testing.assert_allclose(np.hypot(*X.T), 0.5, rtol=1e-12)
+    assert (X >= 0).all()
+    box = np.array([[0.3, 0.4], [0.3, 0.4]])
+    inside = region.place(SQUARE, COUNTS, np.random.default_rng(0), box).sites[0]
+    assert len(inside) > 4
+    assert np.all((box[:, 0] <= inside) & (box[:, 1] >= inside))
+    assert "inside, where" in region.words((x, y), PlainPen())
+    assert not region.follows(SQUARE)
+    assert len(region.spots(SQUARE)) > 10
+    with pytest.raises(pibls.ProblemError, match="where the normal is defined"):
+        pibls.Problem(SQUARE, [u.diff(x, 2) + u.diff(y, 2)], [conditions[0], pibls.Neumann(u, 1, on=circle)])
+
+
 def test_what_follows_in_time() -> None:
     line = pibls.Interval(t, 0, 1)
     assert Slice(0, 0.0).follows(line)

@@ -49,7 +49,8 @@ def test_a_shape_written_reads_back_as_the_same(name: str) -> None:
     again = parse_problem(text).problem.domain
     assert again.coordinates == domain.coordinates
     np.testing.assert_allclose(box_of(again), box_of(domain), rtol=1e-12)
-    X = np.random.default_rng(0).uniform(*box_of(domain).T, (500, len(domain.coordinates)))
+    low, high = box_of(domain).T
+    X = np.random.default_rng(0).uniform(low, high, (500, len(domain.coordinates)))
     assert (again.contains(X) == domain.contains(X)).all()
     assert problem_text(problem_on(again)) == text
 
@@ -107,18 +108,50 @@ BAD = {
     "radius": ("a = { disk = { center = { x = 0, y = 0 }, radius = 0 } }", "a", r"a number above 0, got 0"),
     "no radius": ("a = { disk = { center = { x = 0, y = 0 } } }", "a", r"radius of the disk"),
     "center": ("a = { disk = { center = [0, 0], radius = 1 } }", "a", r"a value for each coordinate"),
-    "key": ("a = { disk = { center = { x = 0, y = 0 }, radius = 1, r = 2 } }", "a", r"a key that has a meaning"),
-    "vertices": ('a = { polygon = { coordinates = ["x", "y"], vertices = 3 } }', "a", r"at most 20000 points"),
-    "names": ('a = { polygon = { coordinates = "xy", vertices = [] } }', "a", r"the names of the coordinates"),
-    "line": ('a = { spline = { coordinates = ["x", "y"], points = [[0, 0], [1, 0]] } }', "a", r"at least 3 diff"),
-    "vector": ('a = { implicit = { negative = "[x, y]", bounds = { x = [0, 1], y = [0, 1] } } }', "a", r"one value"),
+    "key": (
+        "a = { disk = { center = { x = 0, y = 0 }, radius = 1, r = 2 } }",
+        "a",
+        r"a key that has a meaning",
+    ),
+    "vertices": (
+        'a = { polygon = { coordinates = ["x", "y"], vertices = 3 } }',
+        "a",
+        r"at most 20000 points",
+    ),
+    "names": (
+        'a = { polygon = { coordinates = "xy", vertices = [] } }',
+        "a",
+        r"the names of the coordinates",
+    ),
+    "line": (
+        'a = { spline = { coordinates = ["x", "y"], points = [[0, 0], [1, 0]] } }',
+        "a",
+        r"at least 3 diff",
+    ),
+    "vector": (
+        'a = { implicit = { negative = "[x, y]", bounds = { x = [0, 1], y = [0, 1] } } }',
+        "a",
+        r"one value",
+    ),
     "foreign": ('a = { implicit = { negative = "x + q", bounds = { x = [0, 1], y = [0, 1] } } }', "a", "q"),
-    "extrusion": (f'a = {DISK_TEXT}\nb = {{ extrusion = {{ shape = "a" }} }}', "b", r"a shape and one more coord"),
-    "revolution": (f'a = {DISK_TEXT}\nb = {{ revolution = {{ shape = "a", coordinates = ["u"] }} }}', "b", "two coord"),
-    "matrix": (f'a = {DISK_TEXT}\nb = {{ shape = "a", matrix = [[1, 0], [0, 0]], offset = [0, 0] }}', "b", "2 rows"),
+    "extrusion": (
+        f'a = {DISK_TEXT}\nb = {{ extrusion = {{ shape = "a" }} }}',
+        "b",
+        r"a shape and one more coord",
+    ),
+    "revolution": (
+        f'a = {DISK_TEXT}\nb = {{ revolution = {{ shape = "a", coordinates = ["u"] }} }}',
+        "b",
+        "two coord",
+    ),
+    "matrix": (
+        f'a = {DISK_TEXT}\nb = {{ shape = "a", matrix = [[1, 0], [0, 0]], offset = [0, 0] }}',
+        "b",
+        "2 rows",
+    ),
     "moved": (f'a = {DISK_TEXT}\nb = {{ shape = "a", moved = [1] }}', "b", r"a distance for each"),
     "below": (f'b = {{ shape = "a", moved = [1, 0] }}\na = {DISK_TEXT}', "b", r"Declare it under \[shapes\]"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Spline,
     )
     from pibls.io import load
+    from pibls.io.drawings import read_shape
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import (
         Condition,
@@ -94,6 +95,7 @@ _LATER = {
     "Status": "status",
     "Progress": "search.budget",
     "load": "io",
+    "read_shape": "io.drawings",
     "sweep": "sweep",
 }
 
@@ -159,6 +161,7 @@ __all__ = [
     "grad",
     "known",
     "load",
+    "read_shape",
     "solve",
     "sweep",
 ]

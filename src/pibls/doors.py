@@ -26,6 +26,15 @@ class ProblemDoors:
 
         return problem_html(cast("Problem", self))
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """The domain, each part of its boundary in the colour of the condition that holds there.
+
+        Where nothing holds the line is grey and dashed. Returns the Matplotlib axes.
+        """
+        from pibls.notebook.picture import plot_problem
+
+        return plot_problem(cast("Problem", self), ax=ax)
+
 
 class SolutionDoors:
     """What a solution can be turned into."""

@@ -26,6 +26,7 @@ def solve(
     basis: Choice | None = None,
     points: Points | None = None,
     method: Method | None = None,
+    guess: Any = None,
     seed: int = 0,
     max_nodes: int = 4000,
     time_limit: float | None = None,
@@ -39,16 +40,19 @@ def solve(
     problem
         What to solve.
     tol
-        The wanted maximum error relative to max|u|.
+        The wanted maximum error of every unknown, relative to its own max|u|.
     basis, points, method
         Given, exactly these are used: `Broad`, `Waves` or `Features`; `Points`; `LeastSquares`,
         `GaussNewton`, `NLSQPerturb` or `TrustRegion`. With a basis given, nothing is searched for.
+    guess
+        Where a nonlinear problem starts: a number, an expression, a callable or a `Solution`; for several
+        unknowns a mapping. None is needed.
     seed
         Same seed, same result.
     max_nodes
-        The largest number of columns of the least-squares system.
+        The largest number of columns of one dense least-squares system; cells may have 25 times as many.
     time_limit
-        Seconds after which no further attempt is begun.
+        Seconds that the solve may take.
     progress
         Show a progress line (needs rich).
     callback
@@ -74,7 +78,12 @@ def solve(
     from pibls.search import drive
     from pibls.solution import Solution
 
-    request = drive.Request(tol, basis, points, method, None, int(seed), max_nodes, time_limit, began)
+    start = None
+    if guess is not None:
+        from pibls.search.guess import guess_of
+
+        start = guess_of(guess, problem)
+    request = drive.Request(tol, basis, points, method, start, int(seed), max_nodes, time_limit, began)
     if not progress:
         answer = drive.run(problem, request, callback)
     else:

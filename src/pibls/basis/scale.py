@@ -21,6 +21,8 @@ from pibls.basis.quasi import sobol
 from pibls.basis.waves import Waves
 
 SHARE = 0.8
+LEAST = 1e-7
+"""Where the search for R begins; no entry of the table may lie there."""
 WIDTHS = (32, 64, 128, 256, 512, 1024)
 KINDS = ("waves", "tanh", "gaussian")
 
@@ -28,19 +30,19 @@ KINDS = ("waves", "tanh", "gaussian")
 TABLE: dict[tuple[str, int], tuple[float, ...]] = {
     ("waves", 1): (11.7, 44.5, 119, 276, 556, 1.03e03),
     ("waves", 2): (0.0509, 0.397, 1.68, 4.84, 11.2, 22.1),
-    ("waves", 3): (0.0101, 0.0157, 0.103, 0.406, 1.11, 2.48),
-    ("waves", 4): (0.0101, 0.0101, 0.0141, 0.0718, 0.214, 0.536),
-    ("waves", 5): (0.0101, 0.0101, 0.0101, 0.0156, 0.0608, 0.167),
+    ("waves", 3): (0.00161, 0.0157, 0.103, 0.406, 1.11, 2.48),
+    ("waves", 4): (0.000129, 0.00207, 0.0141, 0.0718, 0.214, 0.536),
+    ("waves", 5): (6.5e-05, 0.0012, 0.00292, 0.0156, 0.0608, 0.167),
     ("tanh", 1): (2.07, 5.7, 14.3, 31.5, 75.3, 173),
     ("tanh", 2): (0.0188, 0.112, 0.431, 1.01, 1.96, 3.34),
-    ("tanh", 3): (0.0101, 0.0101, 0.026, 0.111, 0.303, 0.583),
-    ("tanh", 4): (0.0101, 0.0101, 0.0101, 0.0209, 0.0705, 0.154),
-    ("tanh", 5): (0.0101, 0.0101, 0.0101, 0.0101, 0.0201, 0.0561),
+    ("tanh", 3): (0.000958, 0.00217, 0.026, 0.111, 0.303, 0.583),
+    ("tanh", 4): (5.61e-07, 0.00107, 0.00191, 0.0209, 0.0705, 0.154),
+    ("tanh", 5): (3.65e-07, 9.54e-07, 0.00117, 0.00212, 0.0201, 0.0561),
     ("gaussian", 1): (2.86, 7.95, 19.4, 44, 97.3, 214),
     ("gaussian", 2): (0.0207, 0.172, 0.584, 1.37, 2.75, 4.76),
-    ("gaussian", 3): (0.0101, 0.0149, 0.0601, 0.167, 0.398, 0.775),
-    ("gaussian", 4): (0.0101, 0.0101, 0.0138, 0.0267, 0.0863, 0.198),
-    ("gaussian", 5): (0.0101, 0.0101, 0.0101, 0.0148, 0.0236, 0.0734),
+    ("gaussian", 3): (0.00105, 0.0149, 0.0601, 0.167, 0.398, 0.775),
+    ("gaussian", 4): (0.000659, 0.00113, 0.0138, 0.0267, 0.0863, 0.198),
+    ("gaussian", 5): (0.000528, 0.000815, 0.00127, 0.0148, 0.0236, 0.0734),
 }
 
 
@@ -61,7 +63,7 @@ def scale_for(kind: str, nodes: int, dimension: int) -> float:
 @lru_cache(maxsize=256)
 def measured_scale(kind: str, nodes: int, dimension: int) -> float:
     """R at which the numerical rank is SHARE·nodes, by bisection on log R; two draws are averaged."""
-    low, high = math.log(1e-2), math.log(20.0 * nodes)
+    low, high = math.log(LEAST), math.log(20.0 * nodes)
     while high - low > 0.02:
         middle = 0.5 * (low + high)
         share = np.mean([rank_share(kind, nodes, dimension, math.exp(middle), seed) for seed in (0, 1)])

@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, box_of, faces_of, time_of
+from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
 from pibls.problem.problem import condition_regions
@@ -37,7 +37,16 @@ class _Side:
     axis: int
     level: float
     sign: int
-    is_start: bool = False
+    face: Face | None = None
+    """None of the start of time."""
+
+    @property
+    def is_start(self) -> bool:
+        return self.face is None
+
+    def reaches(self, point: Array, tolerance: Array) -> bool:
+        """Whether the side goes as far as a point: that of a cut box may end before."""
+        return self.face is None or bool(self.face.touches(point[None, :], tolerance)[0])
 
 
 def clashes(problem: Problem) -> tuple[str, ...]:
@@ -59,7 +68,10 @@ def clashes(problem: Problem) -> tuple[str, ...]:
         place = ", ".join(
             f"{problem.coordinates[s.axis]} = {s.level:g}" for s in sorted((a, b), key=lambda s: s.axis)
         )
-        here = dict(zip(problem.coordinates, _corner(problem, a, b), strict=True))
+        corner = _corner(problem, a, b)
+        if not all(side.reaches(corner, 1e-9 * lengths_of(problem.domain)) for side in (a, b)):
+            continue
+        here = dict(zip(problem.coordinates, corner, strict=True))
         here |= problem.parameters
         for i in _holding(regions, problem, a, b):
             for j in _holding(regions, problem, b, a):
@@ -78,10 +90,10 @@ def _sides(problem: Problem) -> list[_Side]:
         plane = face.plane()
         if plane is not None:
             middle = face.at(np.full((1, face.dimension), 0.5), np.random.default_rng(0))
-            out.append(_Side(*plane, 1 if middle.normals[0, plane[0]] > 0 else -1))
+            out.append(_Side(*plane, 1 if middle.normals[0, plane[0]] > 0 else -1, face))
     if time_of(problem.domain) is not None:
         last = len(problem.coordinates) - 1
-        out.append(_Side(last, float(box_of(problem.domain)[last, 0]), -1, is_start=True))
+        out.append(_Side(last, float(box_of(problem.domain)[last, 0]), -1))
     return out
 
 

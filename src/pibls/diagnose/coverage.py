@@ -54,4 +54,9 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
 
 def _name(face: Face, coordinates: tuple[Any, ...]) -> str:
     plane = face.plane()
-    return "the boundary" if plane is None else f"{coordinates[plane[0]]} = {plane[1]:g}"
+    if plane is not None:
+        return f"{coordinates[plane[0]]} = {plane[1]:g}"
+    if not face.has_chart:
+        return "the boundary"
+    owner = face.at(np.full((1, face.dimension), 0.5), np.random.default_rng(0)).owners[0]
+    return f"the boundary of {owner!r}"

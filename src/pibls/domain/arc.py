@@ -13,6 +13,7 @@ from pibls.domain.maps import Affine
 
 _FINE = 8  # pieces of a curve in a box are that much shorter than the box
 _LEVELS = 12
+_IN_BOX = 12  # bisections: the end of a piece in a box, to 1e-5 of the box
 _MEASURED = 64
 
 
@@ -123,7 +124,7 @@ class Arc:
                 break
             step = (shares[split + 1] - shares[split])[:, None] * (np.arange(1, 4) / 4.0)
             shares = np.unique(np.concatenate([shares, (shares[split][:, None] + step).ravel()]))
-        return tuple(self.part(*ends) for ends in stretches(self, shares, in_box, 26))
+        return tuple(self.part(*ends) for ends in stretches(self, shares, in_box, _IN_BOX))
 
     def dense(self) -> Array:
         n = max(int(self.curve.pieces * (self.stop - self.start)), 16)

@@ -123,7 +123,8 @@ def stretches(face: Face, shares: Array, keep: Keep, bisections: int = 50) -> li
         c = 0.5 * (a + b)
         same = holds(c) == first
         a, b = np.where(same, c, a), np.where(same, b, c)
-    ends = np.concatenate([[0.0] if mask[0] else [], 0.5 * (a + b), [1.0] if mask[-1] else []])
+    kept = np.where(first, a, b)  # the end that still belongs to it
+    ends = np.concatenate([[0.0] if mask[0] else [], kept, [1.0] if mask[-1] else []])
     out = [(float(p), float(q)) for p, q in ends.reshape(-1, 2) if q - p > 1e-12]
     if face.is_closed and mask[0] and mask[-1] and len(out) > 1:
         # One stretch through the beginning, not two.

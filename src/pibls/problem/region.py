@@ -18,9 +18,10 @@ from pibls.arrays import Array
 from pibls.domain import Boundary, Domain, box_of, faces_of, leaves_of, lengths_of, space_of, time_of, within
 from pibls.domain.checks import real_number
 from pibls.domain.cloud import Cloud
+from pibls.domain.level import Level
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Initial, Periodic
-from pibls.problem.regions import Inside, Pair, Part, Region, Scattered, Slice, Spot, same
+from pibls.problem.regions import Inside, Pair, Part, Region, Rim, Scattered, Slice, Spot, same
 from pibls.problem.relation import Relation, check_relation, pinned
 
 __all__ = ["Inside", "Pair", "Part", "Region", "Scattered", "Slice", "Spot", "probe", "region_of", "within"]
@@ -137,6 +138,9 @@ def _related(relation: Any, domain: Domain, label: str) -> Region:
         X[:, axis] = level
         if np.any(rule(X) & within(domain, X)):
             return Slice(axis, level, rule)
+    rim = _rim(relation, rule, domain, label)
+    if rim is not None:
+        return rim
     raise ProblemError(
         f"{label}: on",
         expected="a relation that holds on some part of the boundary",
@@ -145,6 +149,19 @@ def _related(relation: Any, domain: Domain, label: str) -> Region:
         "a symbol declared positive makes Eq(x, 0) false, and there on={x: 0} names the end.",
         in_file="Check signs and bounds.",
     )
+
+
+def _rim(relation: Any, rule: Relation, domain: Domain, label: str) -> Region | None:
+    """A curve inside: one equality between expressions, and what else the relation says."""
+    atoms = relation.args if isinstance(relation, sp.And) else (relation,)
+    equalities = [a for a in atoms if isinstance(a, sp.Equality)]
+    coordinates, box = tuple(domain.coordinates), box_of(domain)
+    if len(equalities) != 1 or len(coordinates) not in (2, 3):
+        return None
+    level = Level(equalities[0].lhs - equalities[0].rhs, coordinates, f"{label}: on")
+    faces = level.faces(box, relation)
+    rim = Rim(rule, faces)
+    return rim if len(rim.spots(domain) if faces else ()) else None
 
 
 def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:

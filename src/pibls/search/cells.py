@@ -49,6 +49,7 @@ class CellPlan(Plan):
 
     start: Attempt | None = None
     """What another plan has found, for a nonlinear problem to start from."""
+    guess: Space | None = None
     tree: CellTree | None = None
     _rounds: int = 0
     _key: int = 0
@@ -98,6 +99,7 @@ class CellPlan(Plan):
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
         self._last = (len(self.tree), found.seconds, worst)
+        self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
             self.best = found
         self.tell(found, None, cells=len(self.tree))
@@ -158,7 +160,9 @@ class CellPlan(Plan):
             system = cell_system(bench.lowered, bench.domain, space)
             method = GaussNewton(rounds=0)
             before = near or self.best or self.start
-            if system.is_linear or before is None or not before.relative < bench.limits.trust_start:
+            if self.guess is not None and self._key == 1 and not system.is_linear:
+                outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))
+            elif system.is_linear or before is None or not before.relative < bench.limits.trust_start:
                 outcome = method.solve(system, bench.stream(3, 2000 + self._key))
             else:
                 outcome = method.descend(system, system.values_of(*before.function), before.relative)

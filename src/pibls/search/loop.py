@@ -41,7 +41,10 @@ class Search:
         waves = WavePlan(self.bench, self.budget, points=self.points, method=self.method, guess=self.guess)
         self.plans = [waves]
         if self.points is None and self.method is None:
-            divided: list[Plan] = [WindowPlan(self.bench, self.budget), CellPlan(self.bench, self.budget)]
+            divided: list[Plan] = [
+                WindowPlan(self.bench, self.budget),
+                CellPlan(self.bench, self.budget, guess=self.guess),
+            ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
             self.plans = able if self.bench.lowered.interfaces.planes and able else [waves, *able]
@@ -94,7 +97,11 @@ class Search:
             if status in ended:
                 self.status = status
                 return
-        self.status = Status.NODE_LIMIT
+        if self.bench.lowered.is_linear and all(plan.made_no_progress for plan in self.plans):
+            self.status = Status.NO_SOLUTION
+            return
+        stalled = self.found is not None and self.found.outcome.status is Status.STALLED
+        self.status = Status.STALLED if stalled else Status.NODE_LIMIT
 
     @property
     def best(self) -> Plan | None:

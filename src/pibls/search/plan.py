@@ -18,6 +18,9 @@ from pibls.search.scales import measured_against, natural_sizes
 from pibls.status import Status
 
 
+_POOR = 1e-2
+
+
 @dataclass(frozen=True)
 class Offer:
     """The next attempt of a plan."""
@@ -39,6 +42,8 @@ class Plan(ABC):
     status: Status | None = None
     """How it ended, once it has."""
     notes: dict[str, Any] = field(default_factory=dict)
+    marks: list[float] = field(default_factory=list)
+    """How far each attempt was from a solution: residuals or indicators, relative."""
 
     @abstractmethod
     def offer(self) -> Offer | None:
@@ -47,6 +52,11 @@ class Plan(ABC):
     @abstractmethod
     def advance(self) -> None:
         """Make that attempt."""
+
+    @property
+    def made_no_progress(self) -> bool:
+        """Whether its last attempt was no better than its first ones, and none was any good."""
+        return len(self.marks) >= 3 and min(self.marks) > _POOR and self.marks[-1] > 0.3 * self.marks[0]
 
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
         """The largest estimated error of an unknown, in units of what it is measured against."""

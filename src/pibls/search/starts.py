@@ -26,6 +26,7 @@ from pibls.system.system import System
 _FIRM = 1e3  # how much heavier the conditions weigh than smoothness
 _COND = 1e-9
 _MANY = 300  # columns up to which several starts are tried: beyond that each takes too long
+_FEW = 100  # the same for an evolution, which has its own start and is followed from there
 _LEVELS = (0.0, 1.0, -1.0, 0.1)
 
 
@@ -83,7 +84,7 @@ def from_scratch(
         best = found if best is None or found.cost < best.cost else best
         if best.status is not Status.STALLED:
             return best
-        if bench.evolution is not None or system.shape[1] > _MANY:
+        if system.shape[1] > (_MANY if bench.evolution is None else _FEW):
             return best
     if refused or best is None:
         raise ProblemError(

@@ -29,9 +29,18 @@ class Thresholds:
     """A residual that large is no solution, however it falls."""
     different: float = 1e-3
     """Two functions that both solve the equations and differ by more are two solutions."""
-    soft: float = 1e-11
-    """A problem in which some function costs less than this leaves something undetermined. Well-posed ones
-    had 7e-5 and more, a missing condition 1e-14, a resonance missed by 1e-4 about 1e-8."""
+    suspect: float = 1e-6
+    """Where some function costs less than this, something may be undetermined: well-posed problems had 4e-4
+    and more, a resonance missed by 1e-4 had 6e-7 to 6e-9, a missing condition 1e-9 to 1e-18."""
+    soft: float = 1e-13
+    """Less than this is rounding: nothing determines that function."""
+    sinking: float = 1e-2
+    """How much less it costs at twice the width where a condition is missing (1e-4 and less for the heat
+    equation without a beginning); a resonance loses a factor of ten, as well-posed problems do."""
+    contradiction: float = 1e-4
+    """A relative residual above which, if nothing changes any more, conditions contradict each other."""
+    settled: float = 0.05
+    """A change of the residual and of the solution, relative, that is none."""
     left_over: float = 0.1
     """The share of the data that a runaway solution leaves unexplained where they contradict each other."""
     lost: float = 0.1

@@ -40,7 +40,8 @@ class WavePlan(Plan):
     now: Attempt | None = None
     slow: int = 0
     _key: int = 0
-    _tried: bool = False
+    _same: int = 0
+    """Doublings that changed nothing."""
 
     def __post_init__(self) -> None:
         self.family = WaveFamily.isotropic(self.bench.lowered.dimension)
@@ -96,6 +97,7 @@ class WavePlan(Plan):
             now = self._other_stretch(now, nodes)
             self.slow = self.slow + 1 if now.relative > limits.flat * self.now.relative else 0
         self.last, self.now = self.now, now
+        self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
         self._judge()
@@ -141,6 +143,9 @@ class WavePlan(Plan):
         assert now is not None
         flat = last is not None and limits.small > now.relative > limits.flat * last.relative
         at_limit = self._next is None
+        if self._contradictory(now, last):
+            self.status = Status.NO_SOLUTION
+            return
         if not (flat or at_limit or self._promising(now, last)):
             return
         if not self.budget.allows(now.seconds):
@@ -160,6 +165,23 @@ class WavePlan(Plan):
         elif flat:
             self.status = Status.FLOOR
 
+    def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
+        """Whether the best function is the same at every width, and the equations hold nowhere.
+
+        What is merely not resolved changes with the width, or is left over in a few places.
+        """
+        limits = self.bench.limits
+        if last is None or not self.bench.lowered.is_linear or now.relative < limits.contradiction:
+            self._same = 0
+            return False
+        settled = abs(math.log(now.relative / max(last.relative, 1e-300))) < limits.settled
+        moved = np.abs(now.values - last.values).max(axis=1)
+        worst = max(now.residuals.values(), key=lambda n: n.relative)
+        everywhere = worst.rms > 0.1 * worst.max
+        same = settled and everywhere and bool(np.all(moved <= limits.settled * now.sizes))
+        self._same = self._same + 1 if same else 0
+        return self._same >= 2
+
     def _promising(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether a second solution is likely to agree within the tolerance."""
         limits, tol = self.bench.limits, self.bench.tol
@@ -178,13 +200,13 @@ class WavePlan(Plan):
 
     def _undetermined(self, now: Attempt, second: Attempt) -> bool:
         """Whether the equations hold, but for more than one function."""
-        limits, lowered = self.bench.limits, self.bench.lowered
+        limits = self.bench.limits
         if max(now.relative, second.relative) > limits.small:
             return False
-        order = max(sum(j.alpha) for r in lowered.residuals for j in (*r.linear, *r.nonlinear))
-        # Rows are scaled by the fastest function, so that the slow ones weigh less as the basis grows.
-        usual = min(1.0, 128.0 * lowered.dimension / self._width(now)) ** order
-        different = bool(
-            np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes)
-        )
-        return different or second.stiffness < limits.soft * usual
+        if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes):
+            return True
+        if second.stiffness > limits.suspect:
+            return False
+        # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding.
+        half = self._attempt(self.family, max(self._width(now) // 2, 2), None, limits.other_scale, probe=True)
+        return second.stiffness < max(limits.soft, limits.sinking * half.stiffness)

@@ -43,6 +43,7 @@ _HELD = {1: 31, 2: 40, 3: 60}
 _EXTRAPOLATED = 2
 _SAFE = 0.85
 _FADING = 0.7
+_ACROSS = 4.0  # tails in space are looked at further from the end of the spectrum: they may be larger
 _STUBBORN = 6  # divisions of the first window that gain nothing
 _KEPT = 0.85
 """Of a window in space and time: at its very end nothing but the equation holds the functions. What is handed
@@ -320,7 +321,7 @@ class Follower:
             if not (math.isfinite(along) and math.isfinite(wide) and math.isfinite(residual)):
                 dt *= 0.3
                 continue
-            good_space = wide <= demand.tail
+            good_space = wide <= _ACROSS * demand.tail
             if along <= demand.tail and residual <= demand.residual and good_space:
                 self._sizes = np.maximum(self._sizes, sizes)
                 self._noise = easing
@@ -337,7 +338,7 @@ class Follower:
                     self._sizes = np.maximum(self._sizes, sizes)
                     self.rough = self._handed(t, stop)
                     return Window(space, w, t, self.rough, residual), tree, dt
-            worst = max(along / demand.tail, residual / demand.residual, wide / demand.tail)
+            worst = max(along / demand.tail, residual / demand.residual, wide / (_ACROSS * demand.tail))
             # Where a shorter window or smaller cells no longer help, what is left is rounding.
             if (
                 before is not None
@@ -350,7 +351,7 @@ class Follower:
                     continue
             before = (worst, dt, len(tree))
             if not good_space and wide >= 0.1 * along:
-                finer = self._divided(tree, relative, demand.tail)
+                finer = self._divided(tree, relative, _ACROSS * demand.tail)
                 if len(finer) > _MOST_CELLS:
                     return f"more than {_MOST_CELLS} cells would be needed"
                 if len(finer) > len(tree):

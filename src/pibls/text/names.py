@@ -83,7 +83,8 @@ class Names:
         """Plain names, separated by spaces; unknowns of all the coordinates."""
         symbols = {n: sp.Symbol(n) for n in coordinates.split()}
         applied = {n: sp.Function(n)(*symbols.values()) for n in unknowns.split()}
-        return cls(symbols, applied, time, values)
+        numbers = {n: sp.sympify(v) if isinstance(v, (int, float)) else v for n, v in values.items()}
+        return cls(symbols, applied, time, numbers)
 
     @property
     def space(self) -> tuple[Any, ...]:

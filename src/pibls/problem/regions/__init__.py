@@ -5,6 +5,7 @@ from pibls.problem.regions.pair import Pair
 from pibls.problem.regions.part import Part, same
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
+from pibls.problem.regions.rim import Rim
 from pibls.problem.regions.scattered import Scattered
 from pibls.problem.regions.slice import Slice
 from pibls.problem.regions.spot import Spot
@@ -17,6 +18,7 @@ __all__ = [
     "PointSet",
     "Points",
     "Region",
+    "Rim",
     "Scattered",
     "Slice",
     "Spot",

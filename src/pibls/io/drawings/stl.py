@@ -1,0 +1,28 @@
+"""STL: triangles, as text or as bytes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.io.drawings.rings import unreadable
+
+_VERTEX = re.compile(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)")
+_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+
+
+def stl_triangles(content: bytes, path: str) -> Array:
+    """The corners of all triangles, (T, 3, 3)."""
+    if len(content) >= 84:
+        count = int.from_bytes(content[80:84], "little")
+        if len(content) == 84 + count * _RECORD.itemsize:
+            return np.frombuffer(content, _RECORD, offset=84)["corners"].astype(float)
+    try:
+        found = np.array([[float(v) for v in match] for match in _VERTEX.findall(content)])
+    except ValueError as problem:
+        raise unreadable(path, f"not STL ({problem})") from None
+    if not len(found) or len(found) % 3:
+        raise unreadable(path, "not STL: no triangles", "Export the surface as STL again.")
+    return found.reshape(-1, 3, 3)

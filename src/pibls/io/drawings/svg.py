@@ -1,0 +1,158 @@
+"""SVG: closed paths, polygons, rectangles, circles and ellipses, with their transforms."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.io.drawings.rings import Rings, chained, unreadable
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_COMMAND = re.compile(r"([MmLlHhVvCcSsQqTtAaZz])([^MmLlHhVvCcSsQqTtAaZz]*)")
+_TRANSFORM = re.compile(r"(\w+)\s*\(([^)]*)\)")
+_NEEDS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
+_STEPS = np.linspace(0.0, 1.0, 33)[1:]
+
+
+def svg_rings(content: bytes, path: str) -> Rings:
+    """The closed lines of a drawing, with the y-axis upwards."""
+    if b"<!ENTITY" in content:
+        raise unreadable(path, "a file with entities of its own", "Save it as plain SVG.")
+    try:
+        root = ElementTree.fromstring(content)
+        lines = _lines(root, np.eye(3))
+    except (ElementTree.ParseError, ValueError, IndexError, KeyError) as problem:
+        raise unreadable(path, f"not SVG ({problem})") from None
+    return chained([line * (1.0, -1.0) for line in lines])
+
+
+def _lines(node: Any, matrix: Array) -> list[Array]:
+    matrix = matrix @ _matrix(node.get("transform", ""))
+    kind = str(node.tag).rpartition("}")[2]
+    if kind in ("defs", "clipPath", "mask", "symbol", "pattern"):
+        return []
+    found: list[Array] = []
+    if kind == "path":
+        found = _path(node.get("d", ""))
+    elif kind in ("polygon", "polyline"):
+        points = _numbers(node.get("points", "")).reshape(-1, 2)
+        found = [np.concatenate([points, points[:1]]) if kind == "polygon" else points]
+    elif kind == "rect":
+        x, y, w, h = (_length(node, k) for k in ("x", "y", "width", "height"))
+        found = [np.array([[x, y], [x + w, y], [x + w, y + h], [x, y + h], [x, y]])]
+    elif kind in ("circle", "ellipse"):
+        names = ("r", "r") if kind == "circle" else ("rx", "ry")
+        a = np.linspace(0.0, 2 * np.pi, 257)
+        radii = [_length(node, k) for k in names]
+        found = [np.column_stack([np.cos(a), np.sin(a)]) * radii + [_length(node, "cx"), _length(node, "cy")]]
+        found[0][-1] = found[0][0]
+    out = [line @ matrix[:2, :2].T + matrix[:2, 2] for line in found if len(line) > 1]
+    for child in node:
+        out += _lines(child, matrix)
+    return out
+
+
+def _numbers(text: str) -> Array:
+    return np.array([float(n) for n in _NUMBER.findall(text)])
+
+
+def _length(node: Any, key: str) -> float:
+    found = _NUMBER.match(str(node.get(key, "0")).strip())
+    return float(found.group()) if found else 0.0
+
+
+def _matrix(text: str) -> Array:
+    out = np.eye(3)
+    for name, values in _TRANSFORM.findall(text):
+        v = _numbers(values).tolist()
+        m = np.eye(3)
+        if name == "matrix":
+            m[:2] = np.array(v).reshape(3, 2).T
+        elif name == "translate":
+            m[:2, 2] = [v[0], v[1] if len(v) > 1 else 0.0]
+        elif name == "scale":
+            m[0, 0], m[1, 1] = v[0], v[-1]
+        elif name == "rotate":
+            a = np.radians(v[0])
+            m[:2, :2] = [[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]
+            if len(v) == 3:
+                center = np.array(v[1:])
+                m[:2, 2] = center - m[:2, :2] @ center
+        out = out @ m
+    return out
+
+
+def _path(d: str) -> list[Array]:
+    """The lines of a path; curves as chains of short pieces."""
+    lines: list[list[Array]] = []
+    here, start, handle = np.zeros(2), np.zeros(2), None
+    for command, values in _COMMAND.findall(d):
+        kind, relative = command.upper(), command.islower()
+        if kind == "Z":
+            if lines:
+                lines[-1].append(start)
+            here, handle = start, None
+            continue
+        numbers = _numbers(values)
+        for i, v in enumerate(numbers.reshape(-1, _NEEDS[kind])):
+            origin = here if relative else np.zeros(2)
+            if kind == "M" and i == 0:
+                here = start = v + origin
+                lines.append([here])
+                continue
+            if kind in "HV":
+                axis = "HV".index(kind)
+                end = here.copy()
+                end[axis] = v[0] + origin[axis]
+                points, handle = [end], None
+            else:
+                points, handle = _curve("L" if kind == "M" else kind, here, v, origin, handle)
+            if not lines or (len(lines[-1]) > 1 and lines[-1][-1] is start):
+                lines.append([here])
+            lines[-1] += points
+            here = points[-1]
+    return [np.array(line) for line in lines if len(line) > 1]
+
+
+def _curve(kind: str, here: Array, v: Array, origin: Array, handle: Any) -> tuple[list[Array], Any]:
+    s = _STEPS[:, None]
+    end = v[-2:] + origin
+    mirrored = (
+        here if handle is None or handle[0] not in ("CS" if kind in "CS" else "QT") else 2 * here - handle[1]
+    )
+    if kind == "L":
+        return [end], None
+    if kind in "CS":
+        first = v[:2] + origin if kind == "C" else mirrored
+        second = v[-4:-2] + origin
+        points = (1 - s) ** 3 * here + 3 * s * (1 - s) ** 2 * first + 3 * s**2 * (1 - s) * second + s**3 * end
+        return [*points[:-1], end], ("C", second)
+    if kind in "QT":
+        first = v[:2] + origin if kind == "Q" else mirrored
+        return [*((1 - s) ** 2 * here + 2 * s * (1 - s) * first + s**2 * end)[:-1], end], ("Q", first)
+    return [*_arc(here, end, v)[:-1], end], None
+
+
+def _arc(a: Array, b: Array, v: Array) -> Array:
+    """An elliptical arc from its ends, as the SVG specification converts it."""
+    rx, ry, turn, large, sweep = abs(v[0]), abs(v[1]), np.radians(v[2]), bool(v[3]), bool(v[4])
+    if rx == 0 or ry == 0 or np.allclose(a, b):
+        return np.array([b])
+    R = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    p = R @ (a - b) / 2
+    grow = (p[0] / rx) ** 2 + (p[1] / ry) ** 2
+    if grow > 1:
+        rx, ry = rx * np.sqrt(grow), ry * np.sqrt(grow)
+    under = (rx * ry) ** 2 - (rx * p[1]) ** 2 - (ry * p[0]) ** 2
+    factor = np.sqrt(max(under, 0.0) / ((rx * p[1]) ** 2 + (ry * p[0]) ** 2)) * (-1 if large == sweep else 1)
+    c = factor * np.array([rx * p[1] / ry, -ry * p[0] / rx])
+    first = np.arctan2((p[1] - c[1]) / ry, (p[0] - c[0]) / rx)
+    last = np.arctan2((-p[1] - c[1]) / ry, (-p[0] - c[0]) / rx)
+    span = last - first
+    span += 2 * np.pi * ((span < 0) & sweep) - 2 * np.pi * ((span > 0) & (not sweep))
+    angles = first + span * _STEPS
+    return np.asarray((np.column_stack([rx * np.cos(angles), ry * np.sin(angles)]) + c) @ R + (a + b) / 2)

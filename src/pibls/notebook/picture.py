@@ -1,0 +1,131 @@
+"""The domain with its conditions, drawn by Matplotlib: ``problem.plot()``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import Boundary, box_of, faces_of, full, space_of, time_of, within
+from pibls.errors import ProblemError
+from pibls.notebook.wording import PlainPen, conditions_in_words
+from pibls.plot.backend import matplotlib
+from pibls.problem.problem import condition_regions
+
+if TYPE_CHECKING:
+    from pibls.problem.problem import Problem
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # for the colour-blind too
+_GREY = "#999999"
+_CURVE, _SURFACE = 401, 700
+_TINT = 240
+
+
+def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
+    """The domain, each part of its boundary in the colour of the condition that holds there.
+
+    Where nothing holds the line is grey and dashed. A time is left out: what is drawn is the space, at a
+    time in the middle. Returns the Matplotlib axes.
+
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import sympy as sp, pibls
+    >>> x, y = sp.symbols("x y")
+    >>> u = sp.Function("u")(x, y)
+    >>> disk = pibls.Disk((x, y), (0, 0), 1)
+    >>> poisson = pibls.Problem(disk, [u.diff(x, 2) + u.diff(y, 2) + 1], [pibls.Dirichlet(u, 0)])
+    >>> poisson.plot().get_xlabel()
+    'x'
+    """
+    d = len(space_of(problem.domain).coordinates)
+    if d > 3:
+        raise ProblemError(
+            "plot()",
+            expected="a domain of at most three dimensions",
+            got=f"one of {d}",
+            remedy="Draw a slice of it by hand.",
+        )
+    axes = ax
+    if axes is None:
+        axes = (
+            matplotlib("pyplot").figure(layout="constrained").add_subplot(projection="3d" if d == 3 else None)
+        )
+    texts = [
+        f"{i + 1}: {what}, {where}"
+        for i, (what, where) in enumerate(conditions_in_words(problem, PlainPen()))
+    ]
+    shown: set[int] = set()
+    if d == 2:
+        _tint(problem, axes)
+    for face in faces_of(problem.domain):
+        rng = np.random.default_rng(0)
+        k = face.dimension - (time_of(problem.domain) is not None)
+        is_curve = k == 1 and face.has_chart
+        U = (
+            np.linspace(1e-6, 1 - 1e-6, _CURVE)[:, None]
+            if is_curve
+            else rng.random((_SURFACE if k else 1, k))
+        )
+        if time_of(problem.domain) is not None:
+            U = np.column_stack([U, np.full(len(U), 0.5)])
+        _draw(problem, axes, face.at(U, rng), d, is_curve, texts, shown)
+    for i, region in enumerate(condition_regions(problem)):
+        X = region.spots(problem.domain)[:, :d]
+        if len(X):
+            columns = X.T if d > 1 else (X[:, 0], np.zeros(len(X)))
+            axes.plot(*columns, "o", color=_COLOURS[i % len(_COLOURS)], markersize=4, label=texts[i])
+            shown.add(i)
+    for i, text in enumerate(texts):
+        if i not in shown:  # what holds on no part of the boundary, such as a start
+            axes.plot([], [], color=_COLOURS[i % len(_COLOURS)], label=text)
+    _finish(problem, axes, d)
+    return axes
+
+
+def _tint(problem: Problem, axes: Any) -> None:
+    space = space_of(problem.domain)
+    (a, b), (c, e) = box_of(space)
+    x, y = np.linspace(a, b, _TINT), np.linspace(c, e, _TINT)
+    X = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    mask = within(space, X).reshape(_TINT, _TINT)
+    axes.contourf(x, y, mask.astype(float), levels=[0.5, 1.5], colors=["#eeeeee"])
+
+
+def _draw(
+    problem: Problem, axes: Any, found: Boundary, d: int, is_curve: bool, texts: list[str], shown: set[int]
+) -> None:
+    regions = condition_regions(problem)
+    masks = np.array([r.mask(found) for r in regions]).reshape(len(regions), -1)
+    kind = np.where(masks.any(axis=0), masks.argmax(axis=0), -1)
+    for i in np.unique(kind):
+        here = kind == i
+        columns: tuple[Array, ...] = tuple(found.points[:, :d].T)
+        style: dict[str, Any] = {"color": _GREY if i < 0 else _COLOURS[i % len(_COLOURS)]}
+        if i >= 0 and i not in shown:
+            style["label"] = texts[i]
+            shown.add(int(i))
+        if is_curve:
+            line = [np.where(here, c, np.nan) for c in columns]
+            axes.plot(*line, linewidth=2.5 if i >= 0 else 1.2, linestyle="-" if i >= 0 else "--", **style)
+        else:
+            points = [c[here] for c in columns] if d > 1 else [columns[0][here], np.zeros(int(here.sum()))]
+            axes.plot(*points, "." if d > 1 else "o", markersize=3 if d > 1 else 7, **style)
+
+
+def _finish(problem: Problem, axes: Any, d: int) -> None:
+    names = [str(c) for c in problem.coordinates]
+    axes.set_xlabel(names[0])
+    if d == 1:
+        (a, b), *_ = box_of(full(problem.domain).space)
+        axes.plot([a, b], [0, 0], color=_GREY, linewidth=1.0, zorder=0)
+        axes.set_yticks([])
+    else:
+        axes.set_ylabel(names[1])
+        axes.set_aspect("equal")
+    if d == 3:
+        axes.set_zlabel(names[2])
+    axes.margins(0.05)  # a side along the frame would hide under it
+    lines, labels = axes.get_legend_handles_labels()
+    order = np.argsort([int(label.partition(":")[0]) for label in labels], kind="stable")
+    lines, labels = [lines[i] for i in order], [labels[i] for i in order]
+    axes.figure.legend(lines, labels, loc="outside lower center", fontsize="small")

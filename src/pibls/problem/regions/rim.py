@@ -1,0 +1,84 @@
+"""∂A ∩ Ω: curves and surfaces inside the domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.basis.quasi import CLOSED_RULES
+from pibls.domain import Domain, Face, box_of
+from pibls.domain.face import join
+from pibls.errors import ProblemError
+from pibls.problem.regions.points import Points, PointSet
+from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.relation import Relation
+
+_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Rim(Place):
+    """What of some faces, such as those of a level set, lies in the domain where a relation holds.
+
+    It has two sides, and so no outward normal.
+    """
+
+    relation: Relation
+    faces: tuple[Face, ...] = field(compare=False)
+
+    def place(
+        self,
+        domain: Domain,
+        points: Points,
+        rng: np.random.Generator,
+        box: Array | None = None,
+        *,
+        name: str = "",
+    ) -> PointSet:
+        ends = box_of(domain) if box is None else box
+        lengths = ends[:, 1] - ends[:, 0]
+        faces = self.faces if box is None else tuple(f for face in self.faces for f in face.clipped(box))
+        rule = points.boundary_rule or points.rule
+        found = []
+        for face in faces:
+            # As dense as on a side of the box.
+            n = int(np.ceil(points.boundary / (2 * len(ends)) * face.measure(lengths)))
+            wanted = n
+            for _ in range(_ROUNDS if n else 0):
+                here = face.at(CLOSED_RULES[rule](wanted, face.dimension, rng), rng)
+                here = here.select(self._keep(domain, here.points))
+                if len(here.points) >= 0.8 * n * self._share(face, domain):
+                    break
+                wanted *= 2
+            if n:
+                found.append(here)
+        together = join(found, len(ends)).points
+        if box is None and not len(together):
+            raise ProblemError(
+                f"{name or 'condition'}: on",
+                expected="a curve with points in the domain",
+                got=self.relation.expression,
+                remedy="Ask for more points on the boundary: points.boundary also says how dense this is.",
+            )
+        return PointSet.inside(together)
+
+    def _keep(self, domain: Domain, X: Array) -> Mask:
+        return np.asarray(domain.contains(X), dtype=np.bool_) & self.relation(X)
+
+    def _share(self, face: Face, domain: Domain) -> float:
+        return float(np.mean(self._keep(domain, face.dense())))
+
+    def spots(self, domain: Domain) -> Array:
+        """For a drawing: points along it."""
+        X = np.concatenate([face.dense() for face in self.faces])
+        X = X[self._keep(domain, X)]
+        return np.asarray(X[:: max(len(X) // 64, 1)])
+
+    def follows(self, domain: Domain) -> bool:
+        return False
+
+    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+        return f"inside, where {pen.relation(self.relation.expression)}"
