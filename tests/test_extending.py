@@ -1,0 +1,224 @@
+"""A toy of each kind that CONTRIBUTING shows how to add: what a newcomer writes is enough, and is used."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.arrays import Array, Mask
+from pibls.domain import Boundary, Domain, box_of
+from pibls.problem import problem as problem_module
+from pibls.problem.lowering import lower
+from pibls.problem.regions.points import Points, PointSet, owned
+from pibls.problem.regions.protocol import Pen, Place
+from pibls.search.attempt import attempt
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget
+from pibls.search.estimate import ErrorEstimate
+from pibls.search.loop import Search
+from pibls.search.plan import Offer, Plan
+from pibls.status import Status
+
+x, y = sp.symbols("x y")
+u = sp.Function("u")(x, y)
+SMOOTH = sp.exp(x) * sp.cos(y)
+LINE = sp.Function("v")(x)
+
+
+def smooth_problem(domain: Any) -> pibls.Problem:
+    return pibls.Problem(domain, [u.diff(x, 2) + u.diff(y, 2)], [pibls.Dirichlet(u, SMOOTH)])
+
+
+def line_problem() -> pibls.Problem:
+    v = LINE
+    return pibls.Problem(
+        pibls.Interval(x, 0, 1), [v.diff(x, 2) + sp.pi**2 * sp.sin(sp.pi * x)], [pibls.Dirichlet(v, 0)]
+    )
+
+
+# -- a shape: five members ---------------------------------------------------------------------------
+
+
+class Triangle:
+    """{x, y > 0, x + y < 1}: nothing but the protocol, nothing derived from."""
+
+    coordinates = (x, y)
+    bounds = ((0.0, 1.0), (0.0, 1.0))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        X = rng.random((n, 2))
+        return np.asarray(np.where(X.sum(axis=1, keepdims=True) > 1, 1 - X, X))
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        s, side = rng.random(n), np.arange(n) % 3
+        ends = np.array([[[0, 0], [1, 0]], [[1, 0], [0, 1]], [[0, 1], [0, 0]]], dtype=float)[side]
+        normals = np.array([[0, -1], [np.sqrt(0.5), np.sqrt(0.5)], [-1, 0]])[side]
+        return Boundary(ends[:, 0] + s[:, None] * (ends[:, 1] - ends[:, 0]), normals, (self,) * n)
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(np.all(X >= -1e-12, axis=1) & (X.sum(axis=1) <= 1 + 1e-12))
+
+
+def test_a_shape() -> None:
+    triangle = Triangle()
+    solution = pibls.solve(smooth_problem(triangle), tol=1e-8)
+    assert solution.converged
+    X = triangle.interior(200, np.random.default_rng(1))
+    error = np.abs(solution(*X.T) - np.exp(X[:, 0]) * np.cos(X[:, 1])).max()
+    assert error <= solution.error.max
+    assert np.isnan(solution(0.8, 0.8))
+
+
+# -- a region: where a statement holds ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Diagonal(Place):
+    """{x = y}: the diagonal of a box."""
+
+    def place(
+        self,
+        domain: Domain,
+        points: Points,
+        rng: np.random.Generator,
+        box: Array | None = None,
+        *,
+        name: str = "",
+    ) -> PointSet:
+        low, high = box_of(domain).T
+        X = low + np.linspace(0, 1, max(points.boundary, 8))[:, None] * (high - low)
+        return PointSet.inside(X if box is None else X[owned(X, box, domain)])
+
+    def follows(self, domain: Domain) -> bool:
+        return False
+
+    def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
+        return "on the diagonal"
+
+
+def test_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line that a contributor adds to `region_of`, put in here by hand."""
+    known = problem_module.region_of
+    monkeypatch.setattr(
+        problem_module,
+        "region_of",
+        lambda condition, domain: (
+            condition.on if isinstance(getattr(condition, "on", None), Diagonal) else known(condition, domain)
+        ),
+    )
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}), [u.diff(x) - 1], [pibls.Dirichlet(u, 0, on=Diagonal())]
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    assert solution.converged
+    assert abs(solution(0.9, 0.2) - 0.7) < 1e-7  # u = x - y
+
+
+# -- a plan: a way of solving ------------------------------------------------------------------------
+
+
+@dataclass
+class PaperPlan(Plan):
+    """The broad basis of the paper, once, at a fixed size."""
+
+    def offer(self) -> Offer | None:
+        return None if self.status is not None else Offer(seconds=0.0, remaining=-1.0)
+
+    def advance(self) -> None:
+        self.best = attempt(self.bench, pibls.Broad(5, 10, 2, 10, scale=2.0), None, None, key=1)
+        self.tell(self.best)
+        self.status = Status.TOLERANCE
+
+
+def test_a_plan() -> None:
+    problem = line_problem()
+    bench = Bench.of(lower(problem), problem.domain, seed=0, tol=1e-6)
+    search = Search(bench, Budget(time.perf_counter(), None, 4000))
+    search.plans.append(PaperPlan(bench, search.budget))
+    search.run()
+    assert isinstance(search.best, PaperPlan)  # it promised most
+    assert search.found is not None
+    assert search.found.relative < 1e-6
+
+
+# -- an estimator: how far to trust it ---------------------------------------------------------------
+
+
+def test_an_estimator() -> None:
+    """Two seeds instead of two scales; what a solution says about itself follows."""
+    problem = line_problem()
+    first, second = (pibls.solve(problem, tol=1e-8, seed=seed) for seed in (0, 1))
+
+    def by_seeds() -> ErrorEstimate:
+        X = np.linspace(0, 1, 101)
+        difference = np.abs(first(X) - second(X))
+        return ErrorEstimate(
+            4 * float(difference.max()) + 1e-15, 4 * float(np.sqrt(np.mean(difference**2))) + 1e-15
+        )
+
+    judged = replace(first, estimator=by_seeds)
+    assert judged.error == by_seeds()
+    assert f"{judged.error.max:.1e}" in judged.summary()
+
+
+# -- a linear solver: factor, and apply --------------------------------------------------------------
+
+
+class LstSq:
+    """NumPy's least squares; ``factor_scaled`` is what a nonlinear method asks besides."""
+
+    cond = 1e-15
+
+    def factor(self, A: Any) -> Factors:
+        return Factors(np.asarray(A), np.ones(len(A)), self.cond)
+
+    def factor_scaled(self, A: Any, scale: Array, cond: float) -> Factors:
+        return Factors(np.asarray(A) / scale[:, None], scale, cond)
+
+
+@dataclass
+class Factors:
+    matrix: Array
+    scale: Array
+    cond: float
+    rank: int = 0
+
+    def apply(self, b: Array) -> Array:
+        w, _, self.rank, _ = np.linalg.lstsq(self.matrix, b / self.scale, rcond=self.cond)
+        return w
+
+
+def test_a_linear_solver() -> None:
+    basis = pibls.Waves(32, scale=6.0)
+    solution = pibls.solve(line_problem(), basis=basis, method=pibls.LeastSquares(LstSq()))
+    assert solution.converged
+    assert abs(solution(0.5) - 1) < 1e-9
+    v = LINE
+    bratu = pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x, 2) + sp.exp(v)], [pibls.Dirichlet(v, 0)])
+    usual = pibls.solve(bratu)
+    mine = pibls.solve(bratu, basis=basis, method=pibls.GaussNewton(linear=LstSq()))
+    assert mine.converged
+    assert abs(mine(0.5) - usual(0.5)) < 1e-8
+
+
+# -- a door: what is done with a solution ------------------------------------------------------------
+
+
+def to_json(solution: pibls.Solution, n: int = 5) -> dict[str, Any]:
+    """A door is a function that takes a `Solution`."""
+    (c,) = solution.problem.coordinates
+    low, high = box_of(solution.problem.domain)[0]
+    X = np.linspace(low, high, n)
+    return {str(c): X.tolist(), "u": solution(X).tolist(), "error": solution.error.max}
+
+
+def test_a_door() -> None:
+    out = to_json(pibls.solve(line_problem(), tol=1e-8))
+    np.testing.assert_allclose(out["u"], np.sin(np.pi * np.array(out["x"])), atol=1e-7)
+    assert out["error"] < 1e-7
