@@ -123,10 +123,11 @@ class CellPlan(Plan):
             self.best, self.error = found, error
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
+        per_cell = self._differences(found, second)
+        self.notes["cell_errors"] = bench.limits.safety * per_cell * float(self.scales(found).max())
         if excess <= bench.tol and found.relative < bench.limits.fits:
             self.status = Status.TOLERANCE
             return
-        per_cell = self._differences(found, second)
         if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
             self.status = Status.FLOOR
             return

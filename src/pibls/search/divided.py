@@ -57,11 +57,24 @@ def first_tree(bench: Bench, count: int = 1, spare: int | None = None) -> CellTr
     return tree
 
 
-def cell_system(lowered: LoweredProblem, domain: Domain, space: Cells, seed: int = 0) -> CellSystem:
-    """The system of a problem in cells, with points as each cell needs them."""
+def cell_system(
+    lowered: LoweredProblem,
+    domain: Domain,
+    space: Cells,
+    seed: int = 0,
+    spared: Callable[[Region, Array], bool] = lambda region, box: False,
+) -> CellSystem:
+    """The system of a problem in cells, with points as each cell needs them.
+
+    ``spared(region, box)``: whether a region has no points in a cell.
+    """
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     points = [
-        {region: place_in(region, domain, box, part.nodes, seed) for region in regions}
+        {
+            region: place_in(region, domain, box, part.nodes, seed)
+            for region in regions
+            if not spared(region, box)
+        }
         for box, part in zip(space.tree.boxes, space.parts, strict=True)
     ]
     return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space))

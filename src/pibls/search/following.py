@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.arrays import Array
 from pibls.basis.quasi import halton
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
@@ -35,6 +36,8 @@ class WindowPlan(Plan):
 
     demand: Demand | None = None
     _key: int = 0
+    _softened: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Where the beginning was left open: also in the second solution."""
 
     def offer(self) -> Offer | None:
         if (
@@ -108,8 +111,10 @@ class WindowPlan(Plan):
         follower = Follower(bench, self.demand, reference, check)
         try:
             if before is not None:
+                follower.softened = self._softened
                 return follower.replay(before)
             found = follower.run()
+            self._softened = follower.softened
             if follower.rough is not None:
                 self.notes["rough"] = follower.rough
             return found

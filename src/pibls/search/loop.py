@@ -21,6 +21,7 @@ from pibls.status import Status
 from pibls.system.points import Points
 
 _LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
+_ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
 _SHORT = 2.0  # … unless it takes less than this many seconds
 
 
@@ -86,7 +87,8 @@ class Search:
             if isinstance(plan, CellPlan):
                 plan.start = plan.start or self.found
             plan.advance()
-            if plan.status is not None and plan.status.final:
+            at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < _ROUNDING
+            if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return
 

@@ -19,14 +19,14 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.quasi import halton
 from pibls.linalg.rows import is_finite
-from pibls.problem import Inside, Jet
+from pibls.problem import Inside, Jet, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.search.divided import Reference, cell_system, first_tree, without_pairs
 from pibls.search.evolution import Evolution, continued, handed_over
 from pibls.search.scales import natural_sizes
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree, Node, Space, Whole, Windows, crossed
+from pibls.space import Cells, CellTree, Node, Space, Whole, Windows, crossed, graded
 from pibls.space.spectrum import degree_in, tails
 from pibls.system.cells import CellSystem
 from pibls.system.judging import residuals_at
@@ -44,7 +44,9 @@ _EXTRAPOLATED = 2
 _SAFE = 0.85
 _FADING = 0.7
 _ACROSS = 4.0  # tails in space are looked at further from the end of the spectrum: they may be larger
-_STUBBORN = 6  # divisions of the first window that gain nothing
+_STUBBORN = 3  # divisions of the first window that gain nothing
+_PATIENCE = 8  # tries after which a beginning that contradicts the sides is taken as it is
+_OPEN = 1e-5  # of the domain: a cell in which a beginning that contradicts the sides is left open
 _KEPT = 0.85
 """Of a window in space and time: at its very end nothing but the equation holds the functions. What is handed
 on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here it does not
@@ -159,6 +161,8 @@ class Follower:
     _sizes: Array = field(default_factory=lambda: np.empty(0))
     rough: float | None = None
     """Until when the beginning was not resolved, because its data contradict each other."""
+    softened: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Places in space where the beginning is left open."""
     _noise: float = 1.0
     """How much more than was asked for is left unresolved: rounding, or what older windows have left."""
     _end: float = 0.0
@@ -295,7 +299,7 @@ class Follower:
             lowered = continued(lowered, e, begun)
         power = max(0.75 * degree_in(self.reference.nodes, lowered.dimension), 4.0)
         before: tuple[float, float, int] | None = None
-        stubborn, widest = 0, math.inf
+        stubborn, widest, patience = 0, math.inf, _PATIENCE
         # What earlier windows have left is not resolved: it is there to stay, and fades slowly.
         easing = max(1.0, _FADING * self._noise)
         for _ in range(_TRIES):
@@ -332,12 +336,14 @@ class Follower:
             if last is None:
                 stubborn = stubborn + 1 if wide > max(0.3 * widest, demand.tail) else 0
                 widest = wide
-                if stubborn > _STUBBORN:
-                    # Data that contradict each other at the start: no cell is small enough there, and later
-                    # the equation makes it smooth.
+                patience -= bool(len(self.softened))
+                if not patience:
                     self._sizes = np.maximum(self._sizes, sizes)
-                    self.rough = self._handed(t, stop)
-                    return Window(space, w, t, self.rough, residual), tree, dt
+                    return Window(space, w, t, self._handed(t, stop), residual), tree, dt
+                if stubborn > _STUBBORN and not len(self.softened):
+                    tree, dt = self._soften(tree, relative, demand.tail, total), 1e-9 * total
+                    self.rough, stubborn, widest, before = t, 0, math.inf, None
+                    continue
             worst = max(along / demand.tail, residual / demand.residual, wide / (_ACROSS * demand.tail))
             # Where a shorter window or smaller cells no longer help, what is left is rounding.
             if (
@@ -361,6 +367,51 @@ class Follower:
                     continue
             dt *= min(max(self._factor(along / easing, residual / easing, power), 0.2), 0.7)
         return "no window was accepted"
+
+    def _soften(self, tree: CellTree, relative: Array, limit: float, total: float) -> CellTree:
+        """Data that contradict each other at the start: there no cell is small enough.
+
+        The cells are graded towards those places, and in the last of them the beginning is left open. What
+        that changes is as small as the cell, and the equation makes it smaller with time.
+        """
+        e = self._evolution
+        box = self.bench.box
+        free = [i for i in range(len(box)) if i != e.axis]
+        places: list[Array] = []
+
+        def division(number: int, cell: Array) -> Node:
+            mine = np.delete(relative[number], e.axis)
+            if mine.max(initial=0.0) <= _ACROSS * limit:
+                return None
+            # Towards the side of the domain that the cell touches, else towards its middle.
+            place = cell.mean(axis=1)
+            for i in free:
+                for side in (0, 1):
+                    if cell[i, side] == box[i, side]:
+                        place[i] = cell[i, side]
+            if not any(cell[i, s] == box[i, s] for i in free for s in (0, 1)):
+                return None
+            places.append(place)
+            levels = max(int(math.log2(max(np.ptp(cell[i]) / np.ptp(box[i]) for i in free) / _OPEN)), 1)
+            return graded(cell, free, place, levels)
+
+        finer = tree.refine(division)
+        self.softened = np.array(places).reshape(-1, len(box))[:, free]
+        return finer
+
+    def _spared(self, region: Region, cell: Array) -> bool:
+        """Whether the beginning is left open in a cell."""
+        e = self._evolution
+        if not len(self.softened) or region not in self._starts:
+            return False
+        free = [i for i in range(len(cell)) if i != e.axis]
+        inside = (self.softened >= cell[free, 0]) & (self.softened <= cell[free, 1])
+        return bool(inside.all(axis=1).any())
+
+    @property
+    def _starts(self) -> set[Region]:
+        residuals = self.bench.lowered.residuals
+        return {residuals[i].region for i in self._evolution.beginning}
 
     def _factor(self, along: float, residual: float, power: float) -> float:
         # What is as small as rounding says nothing about how much smaller it would be.
@@ -443,7 +494,7 @@ class Follower:
             system = assemble(LoweredProblem(kept, lowered.unknowns, lowered.dimension), found, space)
         else:
             space = self.reference.over(here, lowered.unknowns)
-            system = cell_system(lowered, bench.domain, space)
+            system = cell_system(lowered, bench.domain, space, spared=self._spared)
         method = GaussNewton(rounds=0, continuation=0)
         if system.is_linear:
             outcome = method.linear_solve(system)
