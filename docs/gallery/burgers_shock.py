@@ -1,8 +1,8 @@
 """A shock: uₜ + u uₓ = ν uₓₓ with ν = 1/(25π), from a sine.
 
 The wave steepens into a front; viscosity keeps it from breaking. It is solved in windows of time, each with
-cells that are small where the front is. The exact solution is that of Cole and Hopf, two integrals by the rule
-of Gauss and Hermite.
+cells that are small where the front is. The exact solution is that of Cole and Hopf, two integrals by the
+rule of Gauss and Hermite.
 """
 
 import numpy as np

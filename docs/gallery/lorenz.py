@@ -1,7 +1,7 @@
 """Chaos: X' = σ(Y - X), Y' = X(ρ - Z) - Y, Z' = XY - βZ, the equations of Lorenz.
 
-Two orbits that are close at the start are ten thousand times as far apart at t = 10. They are followed in many short
-windows, one after another. The reference is SciPy's DOP853 at its finest tolerance, in small steps.
+Two orbits that are close at the start are ten thousand times as far apart at t = 10. It is solved in many
+short windows, one after another. The reference is SciPy's DOP853 at its finest tolerance, in small steps.
 """
 
 from functools import cache
