@@ -468,7 +468,7 @@ PLACES = [
             ": on", "holds on some part", "x > 5", "signs and bounds"),
     Mistake("part of a side outside", on(sp.And(sp.Eq(x, 0), y > 5)),
             ": on", "holds on some part", "y > 5", "signs and bounds"),
-    Mistake("curve inside the domain", on(sp.Eq(x**2 + y**2, 0.25)),
+    Mistake("curve outside the domain", on(sp.Eq(x**2 + y**2, 25)),
             ": on", "holds on some part", "x**2 + y**2", "signs and bounds"),
     Mistake("foreign symbol", on(sp.Eq(z, 0)),
             ": on", "over the coordinates (x, y)", "Eq(z, 0)", "z is not a coordinate"),

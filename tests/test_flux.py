@@ -170,3 +170,35 @@ conditions = [{{ dirichlet = "u", value = 0 }}]
     assert problem.breaks.planes == (Plane(0, 0.5, flux=True),)
     with pytest.raises(pibls.ProblemError, match="that does not jump"):
         parse_problem(file.replace(text, "k*u_xx = 1"))
+
+
+# --- solved: what was refused before there were cells -----------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("flux", ["div", "unevaluated"])
+def test_a_flux_that_jumps_is_solved(flux: str, seed: int) -> None:
+    """(k u')' = 0, k = 1 | 10: two straight lines, with a kink that no single smooth function has."""
+    s = sp.Symbol("s")
+    w = sp.Function("w")(s)
+    k = sp.Piecewise((1, s < sp.Rational(1, 2)), (10, True))
+    left = pibls.div(k * pibls.grad(w)) if flux == "div" else sp.Derivative(k * w.diff(s), s)
+    problem = pibls.Problem(pibls.Interval(s, 0, 1), [sp.Eq(left, 0)], [pibls.Dirichlet(w, s)])
+    solution = pibls.solve(problem, seed=seed)
+    X = np.linspace(0, 1, 201)
+    exact = np.where(X < 0.5, X / 0.55, 1 - (1 - X) / 5.5)
+    assert solution.converged
+    assert np.abs(solution(X) - exact).max() <= min(solution.error.max, 1e-10)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_point_source_is_solved(seed: int) -> None:
+    """u'' = δ(x - 1/2): a tent."""
+    s = sp.Symbol("s")
+    w = sp.Function("w")(s)
+    source = sp.DiracDelta(s - sp.Rational(1, 2))
+    problem = pibls.Problem(pibls.Interval(s, 0, 1), [sp.Eq(w.diff(s, 2), source)], [pibls.Dirichlet(w, 0)])
+    solution = pibls.solve(problem, seed=seed)
+    X = np.linspace(0, 1, 201)
+    assert solution.converged
+    assert np.abs(solution(X) + 0.5 * np.minimum(X, 1 - X)).max() <= min(solution.error.max, 1e-10)

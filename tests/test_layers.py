@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity", "sweep"),
+    ("sensitivity", "sweep", "events"),
     ("cases",),
     ("io",),
     ("cli",),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from pibls.arrays import Array
     from pibls.problem import Problem
     from pibls.solution import Solution
 
@@ -38,6 +39,12 @@ class ProblemDoors:
 
 class SolutionDoors:
     """What a solution can be turned into."""
+
+    def when(self, expression: Any, t: Any = None, **at: Any) -> Array:
+        """The times at which an expression changes its sign; values of the other coordinates are given."""
+        from pibls.events import when
+
+        return when(cast("Solution", self), expression, t, **at)
 
     def sensitivity(self, parameter: Any) -> Solution:
         """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate."""

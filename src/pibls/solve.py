@@ -32,6 +32,7 @@ def solve(
     time_limit: float | None = None,
     progress: bool = False,
     callback: Callable[[Progress], object] | None = None,
+    engine: Any = None,
 ) -> Solution:
     """Solve a problem; with nothing but the problem, everything else is chosen.
 
@@ -57,6 +58,8 @@ def solve(
         Show a progress line (needs rich).
     callback
         Called with a `Progress` after each attempt.
+    engine
+        Keeps its place: other machines are not used yet.
 
     Ctrl-C returns the best solution so far, if there is one, with the status INTERRUPTED.
 
@@ -75,6 +78,13 @@ def solve(
     began = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
+    if engine is not None:
+        raise ProblemError(
+            "engine",
+            expected="None",
+            got=repr(engine),
+            remedy="Other machines are not used yet: leave engine out.",
+        )
     from pibls.search import drive
     from pibls.solution import Solution
 

@@ -1,4 +1,4 @@
-r"""ũ(x): where a nonlinear problem starts, as a person gives it: a number, an expression, a function, a solution."""
+r"""ũ(x): where a nonlinear problem starts: a number, an expression, a function, or a solution."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _of_solution(solution: Any, u: Any) -> Evaluator | None:
 
     def evaluate(X: Array, alpha: MultiIndex) -> Array:
         found = solution.space.values((X,), (Jet(k, alpha),), solution.weights)[0]
-        return np.nan_to_num(found)
+        return np.asarray(np.nan_to_num(found))
 
     return evaluate
 

@@ -17,7 +17,6 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.scales import measured_against, natural_sizes
 from pibls.status import Status
 
-
 _POOR = 1e-2
 
 

@@ -25,6 +25,7 @@ from pibls.system.points import Points
 
 _FIRST = {1: 32, 2: 128, 3: 256}
 _MOVES = 6
+_CHEAP = 256  # functions on a line: up to there a doubling costs next to nothing
 _GROWTH = 6.0  # seconds of an attempt over those of one half as wide
 
 
@@ -72,7 +73,8 @@ class WavePlan(Plan):
         if self.now is None:
             return Offer(0.0, 0.0)
         seconds = _GROWTH * self.now.seconds
-        if self.last is None and (self.bench.evolution is None or self.now.relative < 0.1):
+        cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
+        if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
             return Offer(seconds, seconds)  # one width tells nothing about the rate
         needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
         rate = 0.0
