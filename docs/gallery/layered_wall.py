@@ -1,7 +1,7 @@
 """A heated wall: (k u')' + q = 0 in three layers of material.
 
-Brick, insulation and plaster, with a heating foil of one millimetre in the plaster. The flux k u' is continuous
-from layer to layer, and so is u: straight outside of the foil, a parabola in it.
+Brick, insulation and plaster, with a heating foil of one millimetre in the plaster. The flux k u' is
+continuous from layer to layer, and so is u: straight outside of the foil, a parabola in it.
 """
 
 import numpy as np
