@@ -104,7 +104,7 @@ class Diagonal(Place):
 
 def test_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line that a contributor adds to `region_of`, put in here by hand."""
-    known = problem_module.region_of
+    known = getattr(problem_module, "region_of")  # noqa: B009
     monkeypatch.setattr(
         problem_module,
         "region_of",
@@ -190,8 +190,9 @@ class Factors:
     rank: int = 0
 
     def apply(self, b: Array) -> Array:
-        w, _, self.rank, _ = np.linalg.lstsq(self.matrix, b / self.scale, rcond=self.cond)
-        return w
+        w, _, rank, _ = np.linalg.lstsq(self.matrix, b / self.scale, rcond=self.cond)
+        self.rank = int(rank)
+        return np.asarray(w, dtype=float)
 
 
 def test_a_linear_solver() -> None:
