@@ -61,6 +61,7 @@ class Status(Enum):
             Status.NO_SOLUTION,
             Status.STOPPED,
             Status.ROUGH,
+            Status.TIME_LIMIT,
         )
 
     @property

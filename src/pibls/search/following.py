@@ -28,6 +28,7 @@ _USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows take until the tolera
 _TIGHTER = 0.01
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _MOST = 20_000
+_LATE = "the time limit was reached"
 
 
 @dataclass
@@ -47,7 +48,7 @@ class WindowPlan(Plan):
         ):
             return None
         usual = _USUAL[self.bench.lowered.dimension]
-        return Offer(min(usual, 1.0), usual)
+        return Offer(0.0, usual)  # it ends when its time does, with what it has until then
 
     def advance(self) -> None:
         bench = self.bench
@@ -78,7 +79,7 @@ class WindowPlan(Plan):
         self.tell(found, excess, t=first.until, windows=len(first.windows), cells=_cells(first))
         if first.stopped is not None:
             self.notes["stopped"] = (first.until, first.stopped)
-            self.status = Status.STOPPED
+            self.status = Status.TIME_LIMIT if first.stopped == _LATE else Status.STOPPED
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
@@ -122,7 +123,7 @@ class WindowPlan(Plan):
             partial = follower.partial()
             if before is not None or partial is None:
                 return None
-            return replace(partial, stopped="the time limit was reached")
+            return replace(partial, stopped=_LATE)
         except KeyboardInterrupt:
             partial = follower.partial()
             if before is None and partial is not None:

@@ -377,20 +377,21 @@ class Follower:
         e = self._evolution
         box = self.bench.box
         free = [i for i in range(len(box)) if i != e.axis]
+        sides = {(i, float(box[i, s])) for i in free for s in (0, 1)}
+        sides.update(self.bench.lowered.interfaces.planes)
         places: list[Array] = []
 
         def division(number: int, cell: Array) -> Node:
             mine = np.delete(relative[number], e.axis)
             if mine.max(initial=0.0) <= _ACROSS * limit:
                 return None
-            # Towards the side of the domain that the cell touches, else towards its middle.
+            # Towards the side of the domain, or of a material, that the cell touches.
             place = cell.mean(axis=1)
-            for i in free:
-                for side in (0, 1):
-                    if cell[i, side] == box[i, side]:
-                        place[i] = cell[i, side]
-            if not any(cell[i, s] == box[i, s] for i in free for s in (0, 1)):
+            touching = [(i, s) for i in free for s in (0, 1) if (i, float(cell[i, s])) in sides]
+            if not touching:
                 return None
+            for i, s in touching:
+                place[i] = cell[i, s]
             places.append(place)
             levels = max(int(math.log2(max(np.ptp(cell[i]) / np.ptp(box[i]) for i in free) / _OPEN)), 1)
             return graded(cell, free, place, levels)

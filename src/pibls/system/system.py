@@ -128,10 +128,11 @@ class System:
 def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> System:
     """The system of a problem at these points in this space."""
     counts = [len(points[r.region]) for r in lowered.residuals]
-    ends = np.cumsum(counts)
+    ends = np.cumsum([0, *counts])[1:]
+    total = sum(counts)  # a cell outside the domain has no rows
     rows = [slice(int(e - c), int(e)) for c, e in zip(counts, ends, strict=True)]
-    matrix = np.zeros((int(ends[-1]), space.columns), order="F")
-    constant = np.zeros(int(ends[-1]))
+    matrix = np.zeros((total, space.columns), order="F")
+    constant = np.zeros(total)
     blocks: list[Block | None] = [None] * len(lowered.residuals)
     for region, found in points.items():
         members = [i for i, r in enumerate(lowered.residuals) if r.region == region]
