@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity", "sweep", "events"),
+    ("sensitivity", "sweeps", "events"),
     ("cases",),
     ("io",),
     ("cli",),

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
     from pibls.status import Status
-    from pibls.sweep import sweep
+    from pibls.sweeps import sweep
     from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
@@ -96,7 +96,7 @@ _LATER = {
     "Progress": "search.budget",
     "load": "io",
     "read_shape": "io.drawings",
-    "sweep": "sweep",
+    "sweep": "sweeps",
 }
 
 

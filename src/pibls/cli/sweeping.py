@@ -98,7 +98,7 @@ def _solved(
 
     import pibls
     from pibls.io import read_problem
-    from pibls.sweep import swept as solved_together
+    from pibls.sweeps import swept as solved_together
 
     file = read_problem(path, parameters=values[0])
     settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}

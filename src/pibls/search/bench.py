@@ -13,7 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Domain, box_of
-from pibls.problem import Inside, Region
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
@@ -51,7 +51,7 @@ class Bench:
         other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
-        extremes = [f.sites[0][n:] for r, f in held_out.items() if isinstance(r, Inside)]
+        extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
         even = np.asarray(domain.interior(2 * n, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis

@@ -88,6 +88,9 @@ class CellPlan(Plan):
         rounds = max(needed / max(self._rate, 0.2), 1.0)
         return Offer(expected, expected * min(rounds, 20.0))
 
+    def hear_of(self, found: Attempt | None) -> None:
+        self.start = self.start or found
+
     def advance(self) -> None:
         bench = self.bench
         if self.tree is None:

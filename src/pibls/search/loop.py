@@ -84,8 +84,7 @@ class Search:
                 self.budget.tell(
                     Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=offer.seconds)
                 )
-            if isinstance(plan, CellPlan):
-                plan.start = plan.start or self.found
+            plan.hear_of(self.found)
             plan.advance()
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < _ROUNDING
             if plan.status is not None and (plan.status.final or at_floor):

@@ -52,6 +52,9 @@ class Plan(ABC):
     def advance(self) -> None:
         """Make that attempt."""
 
+    def hear_of(self, found: Attempt | None) -> None:  # noqa: B027 - most plans have no use for it
+        """Be told of the best that was found until now, for a nonlinear problem to start from."""
+
     @property
     def made_no_progress(self) -> bool:
         """Whether its last attempt was no better than its first ones, and none was any good."""

@@ -61,6 +61,10 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
         return
     order = _halving(len(problems))
     moving = [k for k in problems[0].parameters if len({p.parameters[k] for p in problems}) > 1]
+    # The end that is further from zero first: what serves a large wave number serves a small one too.
+    ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
+    if len(ends) == 2 and ends[1] > ends[0]:
+        order[:2] = order[1::-1]
     data_only = _moves_data_only(problems[0], moving)
     kept: Kept | None = None
     status = Status.TOLERANCE
