@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.quasi import halton
+from pibls.basis.quasi import spread
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
@@ -162,7 +162,7 @@ class CellPlan(Plan):
         space = reference.over(tree, unknowns)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space)
-            method = GaussNewton(rounds=0)
+            method = GaussNewton(rounds=0, check=self.budget.check)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
                 outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))
@@ -199,7 +199,7 @@ class CellPlan(Plan):
         assert isinstance(space, Cells)
         equations, d = self.bench.equations(), self.bench.lowered.dimension
         n = _HELD[d]
-        U = halton(n, d, np.random.default_rng(3))
+        U = spread(n, d, 3)
         boxes = space.tree.boxes
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
@@ -233,7 +233,7 @@ class CellPlan(Plan):
         space, where = found.space, self.bench.where
         assert isinstance(space, Cells)
         boxes = space.tree.boxes
-        U = halton(8, boxes.shape[1], np.random.default_rng(11))
+        U = spread(8, boxes.shape[1], 11)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
             -1, boxes.shape[1]
         )
