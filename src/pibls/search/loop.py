@@ -73,7 +73,7 @@ class Search:
                 self._at_the_end()
                 return
             plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.seconds > 0.1 * self.budget.spent:
+            if not math.isfinite(offer.remaining) and offer.seconds > 0.5 * self.budget.spent:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
             if self.found is not None and not self.budget.allows(offer.seconds):
