@@ -21,6 +21,7 @@ from pibls.basis.quasi import spread
 from pibls.linalg.rows import is_finite
 from pibls.problem import Inside, Jet, Region
 from pibls.problem.lowering import LoweredProblem
+from pibls.search.again import Again
 from pibls.search.bench import Bench
 from pibls.search.divided import Reference, cell_system, first_tree, without_pairs
 from pibls.search.evolution import Evolution, continued, handed_over
@@ -53,7 +54,8 @@ on from there grew by 2.5 from window to window for the wave equation, to 1e-6 a
 grow (7e-14)."""
 _NOTHING = 3e-14
 _RESIDUAL_FLOOR = 3e-12
-_LEFT = 0.01  # of what is asked of a window's spectrum: what Newton's method may leave
+_WORTH = 1.6  # times longer, a window is worth new factors
+_LEFT = 1e-3  # of what is asked of a window's spectrum: what Newton's method may leave
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,8 @@ class Follower:
     _end: float = 0.0
     """Where the next window ends at the latest: at the end, or where something switches."""
     _done: list[Window] = field(default_factory=list)
+    _again: Again | None = None
+    """The last window of a linear evolution."""
 
     @property
     def _evolution(self) -> Evolution:
@@ -343,6 +347,8 @@ class Follower:
                     factor = max(factor, 1.0)  # a shorter window has as much of what others have left
                 merged = self._merged(tree, relative / easing, power)
                 window = Window(space, w, t, self._handed(t, stop), residual)
+                if self._again is not None and 1.0 <= factor < _WORTH:
+                    factor = 1.0  # another length needs other factors
                 return window, merged, dt * min(max(factor, 0.5), bench.limits.window_growth)
             if last is None:
                 stubborn = stubborn + 1 if wide > max(0.3 * widest, demand.tail) else 0
@@ -497,7 +503,17 @@ class Follower:
         paired = without_pairs(lowered)
         space: Whole | Cells
         system: System | CellSystem
-        if len(here) == 1 and len(paired.residuals) == len(lowered.residuals):
+        alone = len(here) == 1 and len(paired.residuals) == len(lowered.residuals)
+        if self._again is not None and not len(self.softened):
+            on = self.reference.on(here.boxes[0], lowered.unknowns)
+            space = on if alone else self.reference.over(here, lowered.unknowns)
+            again = self._again.moved(paired, here.boxes, space)
+            if again is not None:
+                w = GaussNewton().linear_solve(again, self._again.factors).w
+                if not np.isfinite(w).all():
+                    raise _NoSolutionError
+                return space, w, 0
+        if alone:
             box = here.boxes[0]
             space = self.reference.on(box, lowered.unknowns)
             points = {r.region: place_in(r.region, bench.domain, box, space.nodes) for r in lowered.residuals}
@@ -515,6 +531,7 @@ class Follower:
         )
         if system.is_linear:
             outcome = method.linear_solve(system)
+            self._again = Again(e.axis, here.boxes, system, outcome.factors)
         elif last is None:
             outcome = self._begin(system, method)
         else:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -110,10 +111,14 @@ class GaussNewton:
             v = system.values(w)
         return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
 
-    def linear_solve(self, system: Equations) -> Outcome:
-        """One step, and one of iterative refinement, which removes half of the rounding error."""
+    def linear_solve(self, system: Equations, factors: Any = None) -> Outcome:
+        """One step, and one of iterative refinement, which removes half of the rounding error.
+
+        ``factors`` are those of the same matrix, where they are known.
+        """
         J, b = system.linearise(starting_values(system))
-        factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
+        if factors is None:
+            factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
         w = factors.apply(b)
         if not isinstance(J, Rows):  # there it would cost as much as the step itself
             w = w + factors.apply(b - J @ w)
