@@ -9,14 +9,16 @@ each other may run anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
+from pibls.linalg import staircase
 from pibls.linalg.blocks import Blocks
+from pibls.linalg.staircase import Full, Numbers, Stairs
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,35 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """Rows in the columns of some parts; each is zero before the column where it begins."""
+
+    parts: tuple[int, ...]
+    rows: Array = field(repr=False)
+    begins: Numbers = field(repr=False)
+
+    def begins_in(self, at: Mapping[int, slice]) -> Numbers:
+        """The same in a front that has the parts there."""
+        columns = np.concatenate([np.arange(at[p].start, at[p].stop) for p in self.parts])
+        return np.minimum.accumulate(columns[::-1])[::-1][self.begins]
+
+
+_NOTHING = Rest((), np.empty((0, 0)), np.empty(0, dtype=np.intp))
+
+
+@dataclass(frozen=True)
 class Front:
     """An eliminated group: the reflectors, and its rows of the triangle."""
 
-    reflectors: tuple[Array, Array] = field(repr=False)
+    reflectors: Stairs | Full = field(repr=False)
+    order: Numbers | None = field(repr=False)
+    """In which the rows were sorted for them."""
     triangle: Array = field(repr=False)
     beside: Array = field(repr=False)
     """The same rows in the columns of the neighbours."""
-    rest: Array = field(repr=False)
+    rows: int
+    """Of the whole triangle: its own, and what is handed on."""
+    rest: Rest = field(repr=False)
     """What is handed on."""
 
 
@@ -89,9 +112,9 @@ def factor(A: Blocks, scale: Array, cond: float) -> BlockFactorization:
             (A.strips[i].parts, [B / (scale[A.rows[i], None] * lengths[p]) for p, B in _pairs(A, i)])
             for i in plan.strips
         ]
-        handed = [(plans[f].neighbours, fronts[f].rest) for f in plan.handed_on]
+        handed = [fronts[f].rest for f in plan.handed_on]
         fronts.append(eliminate(plan, widths, blocks, handed, ridge))
-    kept = tuple(Front(f.reflectors, f.triangle, f.beside, np.empty((0, 0))) for f in fronts)
+    kept = tuple(Front(f.reflectors, f.order, f.triangle, f.beside, f.rows, _NOTHING) for f in fronts)
     return BlockFactorization(A.columns, A.rows, scale, tuple(lengths), tuple(plans), kept)
 
 
@@ -103,37 +126,38 @@ def eliminate(
     plan: Plan,
     widths: Sequence[int],
     blocks: Sequence[tuple[tuple[int, ...], list[Array]]],
-    handed: Sequence[tuple[tuple[int, ...], Array]],
+    handed: Sequence[Rest],
     ridge: float,
 ) -> Front:
     """One front: a pure function of its rows and of what earlier fronts hand on."""
-    from scipy.linalg import lapack
-
     at, start = {}, 0
     for p in (*plan.own, *plan.neighbours):
         at[p] = slice(start, start + widths[p])
         start += widths[p]
     m = sum(widths[p] for p in plan.own)
-    count = m + sum(len(parts[0]) for _, parts in blocks) + sum(len(rest) for _, rest in handed)
-    F = np.zeros((count, start), order="F")
-    F[np.arange(m), np.arange(m)] = ridge
-    row = m
-    for parts, matrices in blocks:
+    begins = [np.arange(m)]
+    begins += [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found in blocks]
+    begins += [rest.begins_in(at) for rest in handed]
+    edges = np.cumsum([0, *map(len, begins)]).tolist()
+    every = np.concatenate(begins)
+    order = staircase.sorting(every, start)
+    place = np.arange(len(every)) if order is None else np.argsort(order)
+
+    F = np.zeros((len(every), start), order="F")
+    F[place[:m], np.arange(m)] = ridge
+    for (parts, matrices), rows in zip(blocks, map(slice, edges[1:], edges[2:])):
+        where = rows if order is None else place[rows]
         for p, B in zip(parts, matrices, strict=True):
-            F[row : row + len(B), at[p]] = B
-        row += len(matrices[0])
-    for parts, rest in handed:
-        column = 0
-        for p in parts:
-            F[row : row + len(rest), at[p]] = rest[:, column : column + widths[p]]
+            F[where, at[p]] = B
+    for rest, rows in zip(handed, map(slice, edges[1 + len(blocks) :], edges[2 + len(blocks) :])):
+        where, column = rows if order is None else place[rows], 0
+        for p in rest.parts:
+            F[where, at[p]] = rest.rows[:, column : column + widths[p]]
             column += widths[p]
-        row += len(rest)
-    qr, tau, _, _ = lapack.dgeqrf(F, lwork=64 * max(F.shape[1], 2), overwrite_a=True)
-    k = min(F.shape)
-    R = np.triu(qr[:k])
-    return Front(
-        (qr[:, :k], tau), R[:m, :m].copy(order="F"), R[:m, m:].copy(order="F"), R[m:, m:].copy(order="F")
-    )
+    reflectors, R, starts = staircase.factor(F, None if order is None else every[order], m)
+    below = slice(m, len(R))
+    rest = Rest(plan.neighbours, R[below, m:].copy(order="F"), starts[below] - m)
+    return Front(reflectors, order, R[:m, :m].copy(order="F"), R[:m, m:].copy(order="F"), len(R), rest)
 
 
 def _column_norms(A: Blocks, scale: Array) -> list[Array]:
@@ -169,11 +193,10 @@ class BlockFactorization:
         for plan, front in zip(self.plans, self.fronts, strict=True):
             m = len(front.triangle)
             pieces = [scaled[self.rows[i]] for i in plan.strips] + [handed[f] for f in plan.handed_on]
-            c = np.concatenate([np.zeros(m), *pieces])[:, None]
-            qr, tau = front.reflectors
-            c = lapack.dormqr("L", "T", qr, tau, c, lwork=64)[0][:, 0]
+            c = np.concatenate([np.zeros(m), *pieces])
+            c = front.reflectors.turned(c if front.order is None else c[front.order])
             tops.append(c[:m])
-            handed.append(c[m : len(tau)])
+            handed.append(c[m : front.rows])
         y: dict[int, Array] = {}
         for plan, front, top in zip(reversed(self.plans), reversed(self.fronts), reversed(tops), strict=True):
             if plan.neighbours:
