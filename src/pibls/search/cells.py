@@ -161,7 +161,7 @@ class CellPlan(Plan):
         reference = Reference.drawn(self.nodes, d, shrink, bench.stream(1, 2000 + self._key))
         space = reference.over(tree, unknowns)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space)
+            system = cell_system(bench.lowered, bench.domain, space, bench.engine)
             method = GaussNewton(rounds=0)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
