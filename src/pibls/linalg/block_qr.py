@@ -1,8 +1,8 @@
 r"""[τI; D_r A D_c] = QR of a block-sparse matrix, front by front: multifrontal QR.
 
 To eliminate a group of parts, all rows that touch it are gathered in a dense front and factored (`fronts`).
-A chain of S parts with m columns each costs S m³ instead of (S m)³. Bundles of fronts (`layout`) are the tasks
-of an engine: each is a pure function of its own rows and of what was handed to it, here or anywhere.
+A chain of S parts with m columns each costs S m³ instead of (S m)³. Bundles of fronts (`layout`) are the
+tasks of an engine: each is a pure function of its own rows and of what was handed to it, here or anywhere.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ def backward(
 
     y = {p: values for found in known for p, values in found.items()}
     out: dict[int, Array] = {}
-    for plan, front, top in zip(
-        reversed(bundle.plans), reversed(fronts), reversed(turned[0]), strict=True
-    ):
+    for plan, front, top in zip(reversed(bundle.plans), reversed(fronts), reversed(turned[0]), strict=True):
         if plan.neighbours:
             top = top - front.beside @ np.concatenate([y[p] for p in plan.neighbours])
         found = lapack.dtrtrs(front.triangle, top[:, None])[0][:, 0]

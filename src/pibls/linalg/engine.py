@@ -41,7 +41,7 @@ class Engine(Protocol):
         """A handle of a value that several calls take."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A handle of function(*arguments); arguments, and the members of lists among them, may be handles."""
+        """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         """The values of some handles."""

@@ -1,4 +1,4 @@
-r"""A = Σ over strips of rows, held in pieces by an engine: one piece for the strips of each bundle of fronts."""
+r"""A = Σ over strips of rows, held in pieces by an engine: one for each bundle of fronts."""
 
 from __future__ import annotations
 

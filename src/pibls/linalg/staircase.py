@@ -9,6 +9,7 @@ memory for the reflectors.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,11 @@ from pibls.arrays import Array
 
 _SMALL = 192  # columns below which steps are not worth their administration
 _LATE = 0.5  # of all rows must begin late
-_PANEL = 64  # columns eliminated at once: many enough for products of matrices, few enough to follow the steps
+_PANEL = (
+    64  # columns eliminated at once: many enough for products of matrices, few enough to follow the steps
+)
 
 Numbers = npt.NDArray[np.intp]
-
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def factor(F: Array, begins: Numbers | None, own: int) -> tuple[Stairs | Full, A
     counts = np.searchsorted(begins, np.arange(n), side="right")
     edges = [*range(0, own, _PANEL), *range(own, n, _PANEL), n]
     row, panels, starts = 0, list[Panel](), list[int]()
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in pairwise(edges):
         end = int(counts[right - 1])
         k = min(end - row, right - left)
         if k <= 0:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.quasi import halton
+from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
@@ -92,10 +93,20 @@ class CellPlan(Plan):
         self.start = self.start or found
 
     def advance(self) -> None:
-        bench = self.bench
         if self.tree is None:
             self.tree = self._first_tree()
         self._rounds += 1
+        try:
+            self._try()
+        except TooLargeError:
+            if self.best is None:
+                raise
+            self.status = Status.MEMORY_LIMIT
+
+    def _try(self) -> None:
+        """Solve in the cells of the tree, and refine or accept."""
+        bench = self.bench
+        assert self.tree is not None
         found = self._solve(1.0)
         indicator, axes = self._indicators(found)
         worst = float(indicator.max())
