@@ -34,14 +34,15 @@ def factor(A: Blocks | Spread, scale: Array, cond: float) -> BlockFactorization:
         mine = {p: lengths[p] for s in bundle.strips for p in layout.touched[s]}
         given = [rests.pop(f) for f in bundle.given]
         done = engine.call(eliminated, bundle, piece, scale[rows], mine, given, ridge)
-        rests.update({f: engine.call(_of, engine.call(itemgetter(1), done), f) for f in bundle.gives})
+        rests.update({f: engine.call(_handed, done, f) for f in bundle.gives})
         fronts.append(engine.call(itemgetter(0), done))
         del done, given  # nobody else needs what was handed on
     return BlockFactorization(A, scale, tuple(lengths), tuple(fronts))
 
 
-def _of(found: Mapping[int, Any], key: int) -> Any:
-    return found[key]
+def _handed(done: tuple[Any, Mapping[int, Any]], front: int) -> Any:
+    """What one front of a bundle hands on."""
+    return done[1][front]
 
 
 def eliminated(
@@ -140,7 +141,7 @@ class BlockFactorization:
             heights = [A.heights[s] for s in bundle.strips]
             done = call(forward, bundle, fronts, scaled[rows], heights, [handed.pop(f) for f in bundle.given])
             turned.append(done)
-            handed.update({f: call(_of, call(itemgetter(1), done), f) for f in bundle.gives})
+            handed.update({f: call(_handed, done, f) for f in bundle.gives})
         found: list[Any] = [None] * len(layout.bundles)
         for i in reversed(range(len(layout.bundles))):
             bundle = layout.bundles[i]

@@ -27,6 +27,7 @@ _USABLE = 0.6  # of a worker's memory: from there on Dask writes to the disk
 _BASE = 200 << 20  # bytes of a worker that has done nothing yet
 _UNEVEN = 1.25  # how much more than its share a worker may hold
 _LOOK = 0.2  # seconds between two looks
+_ASKED = 5  # times: the client's own heartbeat sometimes overwrites the answer by one without workers
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,14 @@ class Distributed:
 
     def workers(self) -> list[tuple[int, int]]:
         """Threads and bytes of each worker; 0 bytes where they are not limited."""
-        try:
-            info = self.client.scheduler_info(n_workers=-1)
-        except TypeError:  # older ones always tell of all
-            info = self.client.scheduler_info()
-        return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in info["workers"].values()]
+        for _ in range(_ASKED):
+            try:
+                found = self.client.scheduler_info(n_workers=-1)["workers"]
+            except TypeError:  # older ones always tell of all
+                found = self.client.scheduler_info()["workers"]
+            if found:
+                return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in found.values()]
+        return []
 
     def admit(self, demand: Demand) -> None:
         workers = self.workers()
@@ -100,7 +104,7 @@ class Distributed:
         except BaseException as reason:
             # Whatever ends the wait (Ctrl-C, an error, a callback), nobody needs the rest any more.
             with suppress(Exception):
-                self.client.cancel(list(self._live), force=True)
+                self.client.cancel(list(self._live))
             if type(reason).__name__ in ("KilledWorker", "FutureCancelledError", "CancelledError"):
                 raise _refused(f"{type(reason).__name__}: {reason}", "Look into the workers' logs: a worker "
                                "that needs too much memory is ended by its nanny.") from reason  # fmt: skip
@@ -108,7 +112,8 @@ class Distributed:
 
     def _wait(self, handles: Sequence[Any]) -> None:
         looked = time.monotonic()
-        while any(not h.done() for h in handles):
+        futures = [h for h in handles if hasattr(h, "done")]
+        while not all(future.done() for future in futures):
             time.sleep(0.002)
             if time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()

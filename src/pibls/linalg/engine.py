@@ -44,7 +44,7 @@ class Engine(Protocol):
         """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
-        """The values of some handles."""
+        """The values of some handles; what is none is its own value."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ r"""A = Σ over strips of rows, held in pieces by an engine: one for each bundle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -67,22 +67,24 @@ class Spread:
             out[rows] = found
         return out
 
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """A handle of function(…) for each bundle; those without rows of their own are not worth sending."""
+        call = self.engine.call
+        return [
+            call(function, *mine) if bundle.strips else function(*mine)
+            for bundle, *mine in zip(self.layout.bundles, *arguments, strict=True)
+        ]
+
     def __matmul__(self, w: Array) -> Array:
-        call, get = self.engine.call, self.engine.get
-        return self.gathered(
-            get([call(product, piece, mine) for piece, mine in zip(self.pieces, self.local(w), strict=True)])
-        )
+        return self.gathered(self.engine.get(self.each(product, self.pieces, self.local(w))))
 
     @cached_property
     def row_norms(self) -> Array:
-        return self.gathered(self.engine.get([self.engine.call(row_norms, piece) for piece in self.pieces]))
+        return self.gathered(self.engine.get(self.each(row_norms, self.pieces)))
 
     def column_norms(self, scale: Array) -> list[Array]:
         """‖column‖ of diag(1/scale)·A, for each part; 1 for what is zero."""
-        call, get = self.engine.call, self.engine.get
-        found = get(
-            [call(column_squares, piece, scale[r]) for piece, r in zip(self.pieces, self.rows, strict=True)]
-        )
+        found = self.engine.get(self.each(column_squares, self.pieces, [scale[r] for r in self.rows]))
         squares = [np.zeros(len(c)) for c in self.layout.columns]
         for part in found:
             for p, values in part.items():
@@ -91,9 +93,8 @@ class Spread:
 
     def blend(self, other: Spread, share: float) -> Spread:
         """share·A + (1 - share)·B, for a B with the same strips."""
-        call = self.engine.call
-        pairs = zip(self.pieces, other.pieces, strict=True)
-        return replace(self, pieces=tuple(call(blended, mine, its, share) for mine, its in pairs))
+        shares = [share] * len(self.pieces)
+        return replace(self, pieces=tuple(self.each(blended, self.pieces, other.pieces, shares)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """With all its zeros, for a solver that knows no other way."""

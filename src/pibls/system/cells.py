@@ -78,13 +78,16 @@ class CellSystem:
         copies = 1.0 if lowered.is_linear else 2.0 + sum(len(r.nonlinear) for r in lowered.residuals)
         engine.admit(layout.demand(expected, copies))
         shared = engine.put(lowered)
-        made, shapes = [], []
-        for bundle in layout.bundles:
-            mine = dict.fromkeys(touched[s][0] for s in bundle.strips)
-            jobs = tuple(Job(c, points[c], space.parts[c], tuple(sides[c])) for c in mine)
-            piece = engine.call(pieces.assembled, shared, jobs)
-            made.append(piece)
-            shapes.append(engine.call(pieces.sizes, piece))
+        jobs = [
+            tuple(
+                Job(c, points[c], space.parts[c], tuple(sides[c]))
+                for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
+            )
+            for bundle in layout.bundles
+        ]
+        frame = Spread(engine, layout, (), ())
+        made = frame.each(pieces.assembled, [shared] * len(jobs), jobs)
+        shapes = frame.each(pieces.sizes, made)
         heights, counts = np.zeros(len(touched), dtype=int), np.zeros(cells, dtype=int)
         for bundle, (rows, values) in zip(layout.bundles, engine.get(shapes), strict=True):
             heights[list(bundle.strips)] = rows
@@ -118,17 +121,16 @@ class CellSystem:
         return tuple(np.concatenate([none, *(np.arange(ends[c], ends[c + 1]) for c in mine)])
                      for mine in self._cells)  # fmt: skip
 
-    def _joined(self, found: Sequence[Array]) -> Array:
+    def _joined(self, found: Sequence[Any]) -> Array:
         """One v of those of the bundles."""
         out = np.empty(sum(self.counts))
-        for places, part in zip(self._places, found, strict=True):
+        for places, part in zip(self._places, self.engine.get(found), strict=True):
             out[places] = part
         return out
 
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
-        pairs = zip(self.pieces, self._frame.local(w), strict=True)
-        found = [self.engine.call(pieces.residual, piece, mine) for piece, mine in pairs]
+        found = self._frame.each(pieces.residual, self.pieces, self._frame.local(w))
         return self._frame.gathered(self.engine.get(found))
 
     def jacobian(self, w: Array) -> Spread:
@@ -139,22 +141,21 @@ class CellSystem:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
         if self.is_linear:
             return np.empty(0)
-        pairs = zip(self.pieces, self._frame.local(w), strict=True)
-        return self._joined(self.engine.get([self.engine.call(pieces.values, p, mine) for p, mine in pairs]))
+        return self._joined(self._frame.each(pieces.values, self.pieces, self._frame.local(w)))
 
     def values_of(self, space: Space, w: Array) -> Array:
         """v of the function with coefficients w in any space."""
         if self.is_linear:
             return np.empty(0)
         function = self.engine.put((space, w))
-        found = [self.engine.call(pieces.values_of, piece, function) for piece in self.pieces]
-        return self._joined(self.engine.get(found))
+        filled = [function if bundle.strips else (space, w) for bundle in self.layout.bundles]
+        return self._joined(self._frame.each(pieces.values_of, self.pieces, filled))
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
         if self.is_linear:
             return np.empty(0)
-        return self._joined(self.engine.get([self.engine.call(pieces.level, p, u) for p in self.pieces]))
+        return self._joined(self._frame.each(pieces.level, self.pieces, [u] * len(self.pieces)))
 
     def linearise(self, v: Array) -> tuple[Spread, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
@@ -165,10 +166,8 @@ class CellSystem:
         return self._linearised(np.empty(0))
 
     def _linearised(self, v: Array) -> tuple[Spread, Array]:
-        call = self.engine.call
-        pairs = zip(self.pieces, self._places, strict=True)
-        both = [call(pieces.linearised, piece, v[places]) for piece, places in pairs]
-        strips = tuple(call(pieces.first, pair) for pair in both)
-        targets = self.engine.get([call(pieces.second, pair) for pair in both])
+        both = self._frame.each(pieces.linearised, self.pieces, [v[places] for places in self._places])
+        strips = tuple(self._frame.each(pieces.first, both))
+        targets = self.engine.get(self._frame.each(pieces.second, both))
         matrix = Spread(self.engine, self.layout, self.heights, strips)
         return matrix, matrix.gathered(targets)
