@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,17 +105,21 @@ def test_however_it_is_cut(client: Any) -> None:
     np.testing.assert_array_equal(solved(linear(), Cut()).w, solved(linear(), HERE).w)
 
 
-def test_the_whole_way(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peak that only cells resolve: the front door, progress on the way, the same answer and estimate."""
-    peak = sp.exp(-300 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
+def test_the_whole_way(client: Any) -> None:
+    """A wall of two materials, which only cells resolve: progress, the same answer and estimate."""
+    k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True))
     problem = pibls.Problem(
-        SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), peak.diff(x, 2) + peak.diff(y, 2))],
-        [pibls.Dirichlet(u, peak)],
-    )  # fmt: skip
-    monkeypatch.setattr(distributed, "LEAST", 2e8)
+        SQUARE,
+        [sp.Eq(pibls.div(k * pibls.grad(u)), 0)],
+        [
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 1, on=sp.Eq(x, 1)),
+            pibls.Neumann(u, 0, on=sp.Or(sp.Eq(y, 0), sp.Eq(y, 1))),
+        ],
+    )
     told: list[pibls.Progress] = []
-    elsewhere = pibls.solve(problem, tol=1e-4, engine=client, callback=told.append)
-    here = pibls.solve(problem, tol=1e-4)
+    elsewhere = pibls.solve(problem, tol=1e-6, engine=client, callback=told.append)
+    here = pibls.solve(problem, tol=1e-6)
     shared = [now for now in told if now.share is not None]
     assert shared
     assert "2 workers of up to" in _told(shared[0])
@@ -124,7 +129,7 @@ def test_the_whole_way(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(elsewhere(*X), here(*X))
     assert elsewhere.error.max == here.error.max
     assert all(now.share is None for now in elsewhere.history)
-    exact = np.exp(-300 * ((X[0] - 1 / 3) ** 2 + (X[1] - 0.5) ** 2))
+    exact = np.where(X[0] < 0.5, 20 * X[0], 9 + 2 * X[0]) / 11
     assert np.abs(elsewhere(*X) - exact).max() <= elsewhere.error.max
 
 
@@ -285,3 +290,39 @@ def test_bundles_hold_every_front_once_and_children_come_first() -> None:
 
 def test_too_large_is_a_problem_error() -> None:
     assert issubclass(TooLargeError, pibls.ProblemError)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
+        (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers: either that or --scheduler"),
+    ],
+)
+def test_the_command_refuses(words: list[str], said: str, tmp_path: Path) -> None:
+    done = _command(tmp_path, *words)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_the_command_asks_a_scheduler(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = _command(tmp_path, "--scheduler", client.scheduler.address)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "problem.pibls").exists()
+    monkeypatch.setattr("pibls.cli.sharing._PATIENCE", 0.2)
+    done = _command(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
+    assert done.exit_code == 2
+    assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in done.output
+
+
+def _command(folder: Path, *words: str) -> Any:
+    from typer.testing import CliRunner
+
+    from pibls.cli.app import app
+    from pibls.io.templates import template
+
+    file = folder / "problem.toml"
+    file.write_text(template("ode"), encoding="utf-8")
+    return CliRunner().invoke(app, ["solve", str(file), *words])

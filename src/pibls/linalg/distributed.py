@@ -55,7 +55,7 @@ class Distributed:
 
     def limit(self, work: float) -> float:
         threads = sum(threads for threads, _ in self.workers())
-        return max(work / (_EACH * max(threads, 1)), LEAST)
+        return max(work / (_EACH * threads), LEAST)
 
     def workers(self) -> list[tuple[int, int]]:
         """Threads and bytes of each worker; 0 bytes where they are not limited."""
@@ -66,12 +66,10 @@ class Distributed:
                 found = self.client.scheduler_info()["workers"]
             if found:
                 return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in found.values()]
-        return []
+        raise _refused("no worker", "Start some first: client.wait_for_workers(1).")
 
     def admit(self, demand: Demand) -> None:
         workers = self.workers()
-        if not workers:
-            raise _refused("no worker", "Start some first: client.wait_for_workers(1).")
         threads = sum(t for t, _ in workers)
         self._sent, self._share = 0, Share(len(workers), 0, 0)
         for mine, limit in workers:

@@ -75,6 +75,10 @@ class Layout:
         """The bundle that solves for each part."""
         return {p: self.owners[f] for f, plan in enumerate(self.plans) for p in plan.own}
 
+    def work(self, heights: Sequence[int]) -> list[float]:
+        """The operations of each bundle, roughly."""
+        return [sum(_work(plan, bundle.widths, heights) for plan in bundle.plans) for bundle in self.bundles]
+
     def demand(self, heights: Sequence[int], copies: float = 1.0) -> Demand:
         """The memory that it will take; the rows of the matrix are held ``copies`` times."""
         sizes = []
@@ -97,7 +101,7 @@ def _rows(plan: Plan, widths: Mapping[int, int] | Sequence[int], heights: Sequen
     return own + (strips or (_columns(plan, widths) + own))
 
 
-def _work(plan: Plan, widths: Sequence[int], heights: Sequence[int]) -> float:
+def _work(plan: Plan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
     """Operations of a front, roughly."""
     n = _columns(plan, widths)
     return 2.0 * n**2 * max(_rows(plan, widths, heights) - n / 3, n / 3)

@@ -55,24 +55,8 @@ class CellSystem:
         engine: Engine = HERE,
     ) -> CellSystem:
         """``points`` give those of each cell when they are called."""
-        cells = len(space.parts)
-        sides: list[list[Side]] = [[] for _ in space.parts]
-        for number, tied in enumerate(ties):
-            pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
-            sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
-            sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
-        touched = [parts for c, mine in enumerate(sides) for parts in ((c,), *((c, s.face) for s in mine))]
-        expected = [
-            rows
-            for part, mine in zip(space.parts, sides, strict=True)
-            for rows in (int(_ROWS * part.columns), *(s.tied.rows_each for s in mine))
-        ]
-        widths = [p.columns for p in space.parts] + [t.columns for t in ties]
-        ends = np.cumsum([0, *widths])
-        columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(ends)]
-        order = space.tree.groups([t.joint for t in ties])
-        groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
-        layout = Layout.of(touched, columns, groups, engine, expected)
+        sides, layout, expected = divided(space, ties, engine)
+        touched, cells = layout.touched, len(space.parts)
         if len(layout.bundles) == 1:
             engine = HERE  # there is nothing to share
         copies = 1.0 if lowered.is_linear else 2.0 + sum(len(r.nonlinear) for r in lowered.residuals)
@@ -171,3 +155,26 @@ class CellSystem:
         targets = self.engine.get(self._frame.each(pieces.second, both))
         matrix = Spread(self.engine, self.layout, self.heights, strips)
         return matrix, matrix.gathered(targets)
+
+
+def divided(
+    space: Cells, ties: Sequence[Tied], engine: Engine = HERE
+) -> tuple[list[list[Side]], Layout, list[int]]:
+    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have."""
+    cells = len(space.parts)
+    sides: list[list[Side]] = [[] for _ in space.parts]
+    for number, tied in enumerate(ties):
+        pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
+        sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
+        sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
+    touched = [parts for c, mine in enumerate(sides) for parts in ((c,), *((c, s.face) for s in mine))]
+    expected = [
+        rows
+        for part, mine in zip(space.parts, sides, strict=True)
+        for rows in (int(_ROWS * part.columns), *(s.tied.rows_each for s in mine))
+    ]
+    widths = [p.columns for p in space.parts] + [t.columns for t in ties]
+    columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
+    order = space.tree.groups([t.joint for t in ties])
+    groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
+    return sides, Layout.of(touched, columns, groups, engine, expected), expected
