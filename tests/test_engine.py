@@ -305,9 +305,7 @@ def test_the_command_refuses(words: list[str], said: str, tmp_path: Path) -> Non
     assert said in done.output
 
 
-def test_the_command_asks_a_scheduler(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_asks_a_scheduler(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = _command(tmp_path, "--scheduler", client.scheduler.address)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "problem.pibls").exists()

@@ -26,6 +26,7 @@ _EACH = 4  # tasks for each thread, so that none waits long for the others
 _USABLE = 0.6  # of a worker's memory: from there on Dask writes to the disk
 _BASE = 200 << 20  # bytes of a worker that has done nothing yet
 _UNEVEN = 1.25  # how much more than its share a worker may hold
+_PAUSE = 0.005
 _LOOK = 0.2  # seconds between two looks
 _ASKED = 5  # times: the client's own heartbeat sometimes overwrites the answer by one without workers
 
@@ -112,7 +113,7 @@ class Distributed:
         looked = time.monotonic()
         futures = [h for h in handles if hasattr(h, "done")]
         while not all(future.done() for future in futures):
-            time.sleep(0.002)
+            time.sleep(_PAUSE)
             if time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
                 left = sum(not future.done() for future in list(self._live))
