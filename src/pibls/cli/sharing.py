@@ -13,6 +13,17 @@ from pibls.optional import need
 _PATIENCE = 10.0  # seconds to wait for a scheduler to answer
 
 
+def _processes(dask: Any, workers: int) -> Any:
+    """Worker processes that leave Ctrl-C, which a terminal sends to all, to the command alone."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they inherit it
+    try:
+        return dask.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def shared(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     """A Dask client, or None where all is done in this process."""
@@ -27,8 +38,7 @@ def shared(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a lost worker must not end the command
     if workers is not None:
-        one = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-        with dask.LocalCluster(n_workers=workers, **one) as cluster, dask.Client(cluster) as client:
+        with _processes(dask, workers) as cluster, dask.Client(cluster) as client:
             yield client
         return
     try:
