@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Domain, box_of
+from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.search.estimate import Where
@@ -39,6 +40,8 @@ class Bench:
     tol: float
     evolution: Evolution | None
     limits: Thresholds = field(default=DEFAULT, repr=False)
+    engine: Engine = field(default=HERE, repr=False)
+    """Where the cells are eliminated."""
 
     @classmethod
     def of(cls, lowered: LoweredProblem, domain: Domain, seed: int, tol: float) -> Bench:

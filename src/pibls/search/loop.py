@@ -96,7 +96,7 @@ class Search:
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
         ended = [plan.status for plan in self.plans if plan.status is not None]
-        for status in (Status.STOPPED, Status.FLOOR, Status.NO_SOLUTION):
+        for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
             if status in ended:
                 self.status = status
                 return

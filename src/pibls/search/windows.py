@@ -522,7 +522,7 @@ class Follower:
             system = assemble(LoweredProblem(kept, lowered.unknowns, lowered.dimension), found, space)
         else:
             space = self.reference.over(here, lowered.unknowns)
-            system = cell_system(lowered, bench.domain, space, spared=self._spared)
+            system = cell_system(lowered, bench.domain, space, bench.engine, self._spared)
         method = GaussNewton(
             rounds=0,
             continuation=0,
