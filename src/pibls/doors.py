@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,6 +46,13 @@ class SolutionDoors:
         from pibls.events import when
 
         return when(cast("Solution", self), expression, t, **at)
+
+    @cached_property
+    def others(self) -> tuple[Solution, ...]:
+        """Other solutions of a nonlinear problem, searched for from other starts when first asked for."""
+        from pibls.others import others
+
+        return others(cast("Solution", self))
 
     def sensitivity(self, parameter: Any) -> Solution:
         """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate."""

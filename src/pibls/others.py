@@ -1,0 +1,89 @@
+r"""F(u) = 0 = F(ũ), ũ ≠ u: the other solutions of a nonlinear problem."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import box_of
+from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.problem.lowering import lower
+from pibls.search.evolution import evolution_of
+from pibls.search.thresholds import DEFAULT
+from pibls.solution import Solution
+from pibls.solve import solve
+
+_FACTORS = (-1.0, 3.0, 10.0, 30.0, -5.0)
+"""Starts are multiples of what was found: other branches are mostly larger, or mirrored. Bratu's second
+solution (29 times the first for λ = 1) is found from 10 and 30 times the first."""
+_WAVES = (2, 3)
+"""… and the first few waves over the domain, as large as what was found: buckled shapes."""
+_PLACES = 400
+
+
+def others(solution: Solution) -> tuple[Solution, ...]:
+    """Other solutions of the same problem, each with its own estimate; none for a linear problem.
+
+    The problem is solved again from other starts. What is found from several of them is named once. That
+    nothing was found proves nothing.
+
+    >>> import sympy as sp, pibls
+    >>> x = sp.Symbol("x")
+    >>> u = sp.Function("u")(x)
+    >>> bratu = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + sp.exp(u)], [pibls.Dirichlet(u, 0)])
+    >>> first = pibls.solve(bratu)
+    >>> [round(float(s(0.5)), 4) for s in (first, *first.others)]
+    [0.1405, 4.0915]
+    """
+    problem = solution.problem
+    if problem.is_linear or evolution_of(lower(problem), problem.domain) is not None:
+        return ()
+    X = np.asarray(problem.domain.interior(_PLACES, np.random.default_rng(9)), dtype=float)
+    known = [_values(solution, X)]
+    out: list[Solution] = []
+    for start in _starts(solution, known[0]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                found = solve(problem, tol=solution.tol, seed=solution.seed, guess=start)
+            except ProblemError:
+                continue  # the equation is not finite there
+        values = _values(found, X)
+        if found.converged and all(_differ(values, v) for v in known):
+            known.append(values)
+            out.append(found)
+    return tuple(out)
+
+
+def _starts(solution: Solution, values: Array) -> list[dict[Any, Any]]:
+    unknowns = solution.problem.unknowns
+    sizes = np.abs(values).max(axis=1, initial=0.0)
+    sizes = np.where(sizes > 0, sizes, sizes.max() or 1.0)
+
+    def multiple(u: Any, factor: float) -> Any:
+        return lambda *X: factor * solution[u](*X)
+
+    def wave(size: float, k: int) -> Any:
+        low, high = box_of(solution.problem.domain).T
+
+        def shape(*X: Array) -> Array:
+            parts = [np.sin(k * np.pi * (x - a) / (b - a)) for x, a, b in zip(X, low, high, strict=True)]
+            return np.asarray(size * np.prod(parts, axis=0))
+
+        return shape
+
+    out = [{u: multiple(u, c) for u in unknowns} for c in _FACTORS if sizes.max() > 0]
+    return out + [{u: wave(float(s), k) for u, s in zip(unknowns, sizes, strict=True)} for k in _WAVES]
+
+
+def _values(solution: Solution, X: Array) -> Array:
+    return np.array([solution[u](*X.T) for u in solution.problem.unknowns])
+
+
+def _differ(first: Array, second: Array) -> bool:
+    """Whether two functions are not the same, for some unknown."""
+    size = np.maximum(np.abs(first).max(axis=1), np.abs(second).max(axis=1))
+    return bool(np.any(np.abs(first - second).max(axis=1) > DEFAULT.different * size))

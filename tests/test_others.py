@@ -1,0 +1,47 @@
+"""Nonlinear problems with more than one solution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy.optimize import brentq
+
+import pibls
+
+x, t = sp.symbols("x t")
+u, v = sp.Function("u")(x), sp.Function("v")(t)
+LINE = pibls.Interval(x, 0, 1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_solutions_of_bratu(seed: int) -> None:
+    """u'' + λ e^u = 0: e^(u/2) = cosh(θ/2)… with θ = √(2λ) cosh(θ/4), two roots for λ = 2."""
+    roots = [
+        brentq(lambda a: a - 2.0 * np.cosh(a / 4), *ends, xtol=1e-15, rtol=1e-15)
+        for ends in ((1, 4), (5, 12))
+    ]
+    middle = sorted(2 * np.log(np.cosh(a / 4)) for a in roots)
+    first = pibls.solve(
+        pibls.Problem(LINE, [u.diff(x, 2) + 2 * sp.exp(u)], [pibls.Dirichlet(u, 0)]), tol=1e-8, seed=seed
+    )
+    assert len(first.others) == 1
+    found = sorted((float(s(0.5)), s.error.max) for s in (first, *first.others))
+    for (value, error), exact in zip(found, middle, strict=True):
+        assert abs(value - exact) <= error
+
+
+def test_mirrored_solutions() -> None:
+    """u'' + 20 sin u = 0 between two ends held at zero: a strut buckles to either side, or not at all."""
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + 20 * sp.sin(u)], [pibls.Dirichlet(u, 0)])
+    first = pibls.solve(problem, tol=1e-8, guess=lambda x: np.sin(np.pi * x))
+    middles = [float(s(0.5)) for s in (first, *first.others)]
+    assert min(abs(m + middles[0]) for m in middles[1:]) < 1e-6
+
+
+def test_what_has_one_has_no_others() -> None:
+    assert pibls.solve(pibls.Problem(LINE, [u.diff(x, 2) + u - 1], [pibls.Dirichlet(u, 0)])).others == ()
+    growth = pibls.Problem(pibls.Interval(t, 0, 1), [v.diff(t) - v * (1 - v)], [pibls.Initial(v, 0.1)])
+    assert pibls.solve(growth).others == ()
+    unique = pibls.Problem(LINE, [u.diff(x, 2) - u**3 + 1], [pibls.Dirichlet(u, 0)])
+    assert pibls.solve(unique, tol=1e-8).others == ()
