@@ -26,6 +26,10 @@ from pibls.system.points import Points
 _FIRST = {1: 32, 2: 128, 3: 256}
 _MOVES = 6
 _CHEAP = 256  # functions on a line: up to there a doubling costs next to nothing
+_SURE = 3.0  # digits from which their number says how many more are needed
+_SPARE = 1.0
+_BEGUN = 0.5  # digits at which convergence may be said to have begun
+_LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # seconds of an attempt over those of one half as wide
 
 
@@ -60,7 +64,19 @@ class WavePlan(Plan):
         if self.now is None:
             return min(first, self._most)
         width = self._width(self.now)
-        return None if width >= self._most else min(2 * width, self._most)
+        return None if width >= self._most else min(self._wider(width), self._most)
+
+    def _wider(self, width: int) -> int:
+        """Twice as wide; where that is expensive, as wide as the digits that are missing ask for.
+
+        Digits grow about as the width does: 2000 waves leave 3e-8 in a cube, 4000 leave 1e-13.
+        """
+        assert self.now is not None
+        digits = -math.log10(max(self.now.relative, 1e-300))
+        if width * self.bench.lowered.unknowns <= self.bench.limits.searched or digits < _SURE:
+            return 2 * width
+        wanted = _SPARE - math.log10(self.bench.tol)
+        return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
 
     @staticmethod
     def _width(found: Attempt) -> int:
@@ -72,7 +88,7 @@ class WavePlan(Plan):
             return None
         if self.now is None:
             return Offer(0.0, 0.0)
-        seconds = _GROWTH * self.now.seconds
+        seconds = self.now.seconds * _GROWTH ** math.log2(max(self._next / self._width(self.now), 1.0))
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
             return Offer(seconds, seconds)  # one width tells nothing about the rate
@@ -83,12 +99,25 @@ class WavePlan(Plan):
             rate /= max(math.log2(self._width(self.now) / self._width(self.last)), 0.5)
         if needed <= 0:
             return Offer(seconds, seconds)
+        if self._is_spectral:
+            # Digits in proportion to the width.
+            factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
+            if factor * self._width(self.now) <= self._most:
+                return Offer(seconds, max(seconds, self.now.seconds * _GROWTH ** math.log2(max(factor, 1.0))))
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(seconds, math.inf)
         steps = math.ceil(needed / rate)
         if self._width(self.now) * 2 ** (steps - 1) > self._most:
             return Offer(seconds, math.inf)
         return Offer(seconds, sum(self.now.seconds * _GROWTH**i for i in range(1, steps + 1)))
+
+    @property
+    def _is_spectral(self) -> bool:
+        """Whether digits have come in proportion to the width, or faster."""
+        if self.last is None or self.now is None:
+            return False
+        before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
+        return before > _BEGUN and after / before > 0.9 * self._width(self.now) / self._width(self.last)
 
     def advance(self) -> None:
         nodes = self._next
