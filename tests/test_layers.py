@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity", "sweeps", "events"),
+    ("sensitivity", "sweeps", "events", "goals"),
     ("cases",),
     ("io",),
     ("cli",),

@@ -17,7 +17,7 @@ from pibls.search.bench import Bench
 from pibls.space import Cells, CellTree, Whole, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.placing import place_in
-from pibls.system.points import PointSet
+from pibls.system.points import Points, PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
 
@@ -82,6 +82,9 @@ def cell_system(
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
     """The same with given points, each of them in the cell that holds it."""
+    for residual in bench.lowered.residuals:
+        if residual.region.is_sum:  # it refuses to be placed in a cell, in its own words
+            residual.region.place(bench.domain, Points(1, 1), bench.stream(0), bench.box, name=residual.name)
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
         if region.period is not None:
