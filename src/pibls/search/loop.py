@@ -22,6 +22,7 @@ from pibls.system.points import Points
 
 _LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
+_SOON = 0.5  # seconds that waves alone may need before singular functions of weak corners are added
 _SHORT = 2.0  # … unless it takes less than this many seconds
 
 
@@ -41,6 +42,12 @@ class Search:
     def __post_init__(self) -> None:
         waves = WavePlan(self.bench, self.budget, points=self.points, method=self.method, guess=self.guess)
         self.plans = [waves]
+        if self.bench.extra:
+            self.plans.append(
+                replace(waves, extra=self.bench.extra, patience=0.0 if self.bench.extra.strong else _SOON)
+            )
+            if self.bench.extra.strong:
+                del self.plans[0]
         if self.points is None and self.method is None:
             divided: list[Plan] = [
                 WindowPlan(self.bench, self.budget),
@@ -48,7 +55,7 @@ class Search:
             ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
-            self.plans = able if self.bench.lowered.interfaces.planes and able else [waves, *able]
+            self.plans = able if self.bench.lowered.interfaces.planes and able else [*self.plans, *able]
 
     def run(self) -> None:
         """Search; an interruption ends it with the best so far, if there is one."""
