@@ -35,7 +35,8 @@ _SLACK = 1e-7
 _CLOSER, _LEVELS = 0.6, 28  # points on a side towards its end
 _RNG = np.random.default_rng(0)
 
-VALUES, FLUXES = "values", "fluxes"
+VALUES, FLUXES, BOTH = "values", "fluxes", "both"
+"""What is given on a side: u, ∂u/∂n, or a sum of the two, which has the powers of ∂u/∂n and more."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Corner:
     kinds: tuple[tuple[str | None, str | None], ...]
     """For each unknown what is given on the first and on the second side."""
     straight: bool
+    """Whether its functions satisfy the conditions of both sides exactly."""
     sides: Boundary = field(compare=False, repr=False)
     """Points of both sides, closer and closer to the corner."""
 
@@ -109,13 +111,15 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
             continue
         start, stop = (math.atan2(end.along[1], end.along[0]) for end in (one, two))
         angle = (stop - start) % (2.0 * math.pi) or 2.0 * math.pi
-        kinds = tuple(zip(one.kinds, two.kinds, strict=True))
+        sides = tuple(zip(one.kinds, two.kinds, strict=True))
+        kinds = tuple((_leading(a), _leading(b)) for a, b in sides)
+        plain = not any(BOTH in pair for pair in sides)
         corner = Corner(
             (float(one.point[0]), float(one.point[1])),
             start,
             angle,
             kinds,
-            one.straight and two.straight,
+            one.straight and two.straight and plain,
             join([one.near, two.near], 2),
         )
         changes = abs(angle - math.pi) > 1e-6 or any(a != b for a, b in kinds)
@@ -200,8 +204,9 @@ def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array) -> str
     if any(j.unknown == unknown and any(j.alpha) for j in r.nonlinear):
         return None
     a = r.coefficients(X, normal, r.known_data(X))[:, 0]
-    slopes = np.zeros(2)
+    slopes, values = np.zeros(2), any(j.unknown == unknown for j in r.nonlinear)
     for jet, c in zip(r.linear, a, strict=True):
+        values |= jet.unknown == unknown and not any(jet.alpha) and bool(c)
         if jet.unknown == unknown and sum(jet.alpha) == 1:
             slopes += c * np.array(jet.alpha)
         elif jet.unknown == unknown and sum(jet.alpha) > 1:
@@ -210,7 +215,14 @@ def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array) -> str
         return VALUES
     n = normal[0]
     along = abs(slopes[0] * n[1] - slopes[1] * n[0])
-    return FLUXES if along < 1e-9 * float(np.abs(slopes).max()) else None
+    if along >= 1e-9 * float(np.abs(slopes).max()):
+        return None
+    return BOTH if values else FLUXES
+
+
+def _leading(kind: str | None) -> str | None:
+    """Near the corner, ∂u/∂n is larger than u."""
+    return FLUXES if kind == BOTH else kind
 
 
 def _led_by_laplacian(lowered: LoweredProblem, unknown: int) -> Residual | None:
@@ -250,6 +262,8 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
             continue
         exact = corner.straight and tip.end is None
         found = _exact_terms(corner, k) if exact else _bent_terms(corner, k)
+        if corner.kinds[k] == (VALUES, VALUES):
+            found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, where the values of the two sides differ
         if tip.end is not None:
             # Around a hole: rational functions with their pole in it.
             found += [(float(p), 0, 0, delta) for p in range(1, _POLES) for delta in (0.0, 0.5 * math.pi)]

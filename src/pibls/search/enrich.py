@@ -46,6 +46,9 @@ class Enrichment:
     rim: Boundary | None = field(default=None, compare=False, repr=False)
     """The same on the boundary."""
 
+    points: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """The corners."""
+
     def __bool__(self) -> bool:
         return bool(self.parts)
 
@@ -62,8 +65,11 @@ class Enrichment:
                 out[region] = PointSet((X,), np.zeros_like(X))
             elif self.rim is not None and region.is_boundary and region.sites == 1:
                 more = self.rim.select(region.mask(self.rim))
-                X = np.concatenate([found.sites[0], more.points])
-                out[region] = PointSet((X,), np.concatenate([found.normals, more.normals]))
+                # In the corner itself derivatives are infinite, or have another value on each side.
+                apart = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2).min(axis=1)
+                kept = apart > _BESIDE * float(np.abs(self.rim.points).max() or 1.0)
+                X = np.concatenate([found.sites[0][kept], more.points])
+                out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
 
     def joined(self, spec: BasisSpec, share: float = 1.0) -> BasisSpec:
@@ -90,7 +96,7 @@ def enrichment_of(lowered: LoweredProblem, domain: Domain, given: Sequence[Basis
     )
     parts = (*(f for some in found for f in some), *given)
     rim = join([corner.sides for corner in corners], 2) if corners else None
-    return Enrichment(parts, strong, near, inner, rim)
+    return Enrichment(parts, strong, near, inner, rim, np.array([c.point for c in corners]).reshape(-1, 2))
 
 
 def _first(corner: Corner) -> float:

@@ -44,7 +44,12 @@ class Search:
         self.plans = [waves]
         if self.bench.extra:
             self.plans.append(
-                replace(waves, extra=self.bench.extra, patience=0.0 if self.bench.extra.strong else _SOON)
+                replace(
+                    waves,
+                    extra=self.bench.extra,
+                    patience=0.0 if self.bench.extra.strong else _SOON,
+                    tries=1,
+                )
             )
             if self.bench.extra.strong:
                 del self.plans[0]
