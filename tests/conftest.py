@@ -23,6 +23,8 @@ SLOW = (
     "tests/test_damaged_files.py::test_any_change_of_the_header_loads_or_is_refused",  # 7
     "tests/test_damaged_files.py::test_every_byte_counts",  # 5
     "tests/test_html.py::test_solution_with_a_picture",  # 7, 4, 4
+    "tests/test_engine.py::test_the_same_bits",  # 40, 35 on a machine with a load of ten
+    "tests/test_engine.py::test_the_whole_way",  # 36
     # Many hundreds of inputs, or peers that are trained.
     "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",

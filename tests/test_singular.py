@@ -225,3 +225,16 @@ def test_on_disk(tmp_path: Any) -> None:
     X = L.interior(100, np.random.default_rng(0)).T
     assert np.array_equal(again(*X), solution(*X))
     assert again.error == solution.error
+
+
+def test_values_that_jump_and_sums_of_value_and_flux() -> None:
+    """One hot side: u(1/2, 1/2) = 1/4 by symmetry. Robin's condition on the L-shape: two seeds agree."""
+    lid = pibls.Problem(
+        BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 1, on=sp.Eq(y, 1))]
+    )
+    solution = pibls.solve(lid)
+    assert abs(solution(0.5, 0.5) - 0.25) <= solution.error.max <= 1e-10
+    robin = pibls.Problem(L, [sp.Eq(laplacian(u), -1)], [pibls.Robin(u, 1, 1, 1)])
+    one, two = (pibls.solve(robin, seed=seed) for seed in (0, 1))
+    X = L.interior(500, np.random.default_rng(0)).T
+    assert np.abs(one(*X) - two(*X)).max() <= one.error.max + two.error.max <= 1e-8

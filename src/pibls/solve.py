@@ -62,9 +62,10 @@ def solve(
     progress
         Show a progress line (needs rich).
     callback
-        Called with a `Progress` after each attempt.
+        Called with a `Progress` after each attempt, and with an engine on the way.
     engine
-        Keeps its place: other machines are not used yet.
+        A `dask.distributed.Client`: cells are assembled and eliminated by its workers, with the same answer.
+        What is solved in one piece, and what is too small to be worth sending, is done here.
 
     Ctrl-C returns the best solution so far, if there is one, with the status INTERRUPTED.
 
@@ -83,15 +84,11 @@ def solve(
     began = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
-    if engine is not None:
-        raise ProblemError(
-            "engine",
-            expected="None",
-            got=repr(engine),
-            remedy="Other machines are not used yet: leave engine out.",
-        )
+    from pibls.linalg.distributed import engine_of
     from pibls.search import drive
     from pibls.solution import Solution
+
+    workers = engine_of(engine)
 
     start = None
     if guess is not None:
@@ -103,7 +100,9 @@ def solve(
         from pibls.search.enrich import given_functions
 
         added = given_functions(enrich, problem)
-    request = drive.Request(tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, added)
+    request = drive.Request(
+        tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers, added
+    )
     if not progress:
         answer = drive.run(problem, request, callback)
     else:

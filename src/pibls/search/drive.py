@@ -11,6 +11,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
+from pibls.linalg.distributed import Distributed
+from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
 from pibls.search.attempt import Attempt, attempt
@@ -41,6 +43,7 @@ class Request:
     max_nodes: int
     time_limit: float | None
     began: float
+    engine: Engine = HERE
     enrich: tuple[BasisSpec, ...] = ()
 
 
@@ -68,6 +71,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
         else Enrichment(request.enrich)
     )
     bench = Bench.of(lowered, domain, request.seed, request.tol, extra)
+    bench = replace(bench, engine=request.engine)
     if request.basis is not None:
         return _as_given(bench, request)
     return _searched(bench, request, callback)
@@ -75,6 +79,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 def _searched(bench: Bench, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
+    if isinstance(bench.engine, Distributed):
+        bench.engine.told = budget.tell_share
     search = Search(bench, budget, request.points, request.method, request.guess)
     search.run()
     best, error = search.best, search.error
