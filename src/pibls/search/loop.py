@@ -21,6 +21,7 @@ from pibls.status import Status
 from pibls.system.points import Points
 
 _LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
+_POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
 _SOON = 0.5  # seconds that waves alone may need before singular functions of weak corners are added
 _SHORT = 2.0  # … unless it takes less than this many seconds
@@ -112,7 +113,10 @@ class Search:
             if status in ended:
                 self.status = status
                 return
-        if self.bench.lowered.is_linear and all(plan.made_no_progress for plan in self.plans):
+        # What is added for weak corners explains no contradiction: it has no say in this.
+        usual = [p for p in self.plans if not (isinstance(p, WavePlan) and p.patience > 0)]
+        poor = self.found is None or self.found.relative > _POOR
+        if self.bench.lowered.is_linear and poor and all(plan.made_no_progress for plan in usual):
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED
