@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity", "sweeps", "events", "others"),
+    ("sensitivity", "sweeps", "events", "others", "goals"),
     ("cases",),
     ("io",),
     ("cli",),

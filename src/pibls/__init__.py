@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         div,
         dn,
         grad,
+        integral,
         known,
     )
     from pibls.search.budget import Progress
@@ -75,6 +76,7 @@ _LATER = {
     "div": "problem",
     "dn": "problem",
     "grad": "problem",
+    "integral": "problem",
     "known": "problem",
     "Broad": "basis",
     "Features": "basis",
@@ -159,6 +161,7 @@ __all__ = [
     "div",
     "dn",
     "grad",
+    "integral",
     "known",
     "load",
     "read_shape",

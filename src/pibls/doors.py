@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pibls.arrays import Array
+    from pibls.goals import Goal
     from pibls.problem import Problem
     from pibls.solution import Solution
 
@@ -53,6 +54,33 @@ class SolutionDoors:
         from pibls.others import others
 
         return others(cast("Solution", self))
+
+    def integral(self, expression: Any, over: Any = None, *, t: Any = None) -> Goal:
+        """∫ expression over the domain, or over a shape in it, its boundary or a part of that.
+
+        The result is a number with ``error``, an estimate of how far it is off.
+
+        Parameters
+        ----------
+        expression
+            Any SymPy expression of the unknowns and their derivatives; on a boundary also `pibls.dn`.
+        over
+            None for the domain; a shape for what lies in it; ``shape.boundary`` for what it contributes to
+            the boundary; a relation such as ``sympy.Eq(x, 0)`` for a part of the boundary, or a line inside.
+        t
+            The time, where the problem has one.
+
+        >>> import sympy as sp, pibls
+        >>> x = sp.Symbol("x")
+        >>> u = sp.Function("u")(x)
+        >>> problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x) - u], [pibls.Initial(u, 1)])
+        >>> total = pibls.solve(problem).integral(u)
+        >>> round(total, 9), total.error < 1e-9
+        (1.718281828, True)
+        """
+        from pibls.goals import integral_of
+
+        return integral_of(cast("Solution", self), expression, over, t)
 
     def sensitivity(self, parameter: Any) -> Solution:
         """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate."""

@@ -27,6 +27,7 @@ def solve(
     points: Points | None = None,
     method: Method | None = None,
     guess: Any = None,
+    enrich: Any = None,
     seed: int = 0,
     max_nodes: int = 4000,
     time_limit: float | None = None,
@@ -48,6 +49,10 @@ def solve(
     guess
         Where a nonlinear problem starts: a number, an expression, a callable or a `Solution`; for several
         unknowns a mapping. None is needed.
+    enrich
+        SymPy expressions of the coordinates that the solution is made of besides what is smooth, such as
+        ``sympy.sqrt(x**2 + y**2)``; they may be singular at points of the boundary. Corners bring theirs by
+        themselves.
     seed
         Same seed, same result.
     max_nodes
@@ -90,8 +95,13 @@ def solve(
         from pibls.search.guess import guess_of
 
         start = guess_of(guess, problem)
+    added: tuple[Any, ...] = ()
+    if enrich is not None:
+        from pibls.search.enrich import given_functions
+
+        added = given_functions(enrich, problem)
     request = drive.Request(
-        tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers
+        tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers, added
     )
     if not progress:
         answer = drive.run(problem, request, callback)

@@ -6,6 +6,7 @@ from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
+from pibls.basis.singular import Singular, SingularBasis, Tip
 from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
@@ -18,6 +19,9 @@ __all__ = [
     "Joined",
     "JoinedBasis",
     "Ridges",
+    "Singular",
+    "SingularBasis",
+    "Tip",
     "WaveBasis",
     "Waves",
     "jet",

@@ -48,6 +48,15 @@ class Arc:
         outward = np.column_stack([t[:, 1], -t[:, 0]]) / np.linalg.norm(t, axis=1, keepdims=True)
         return np.asarray(-outward if self.flip else outward)
 
+    def run(self, start: float, stop: float, nodes: Array) -> tuple[Array, Array, Array]:
+        """Points, speeds and normals at Gauss nodes of the part from one share to another."""
+        a, b = (self.start + (self.stop - self.start) * share for share in (start, stop))
+        turn = np.floor(0.5 * (a + b)) if self.curve.closed else 0.0
+        X, along = self.curve.run(max(a - turn, 0.0), min(b - turn, 1.0), nodes)
+        speed = np.linalg.norm(along, axis=1)
+        outward = np.column_stack([along[:, 1], -along[:, 0]]) / speed[:, None]
+        return X, speed, np.asarray(-outward if self.flip else outward)
+
     def measure(self, lengths: Array) -> float:
         n = max(_MEASURED, int(self.curve.pieces * (self.stop - self.start)))
         X = self.curve.position(self._u(np.linspace(0.0, 1.0, n + 1))) / lengths
@@ -147,9 +156,14 @@ class _Image(Curve):
     def __init__(self, curve: Curve, affine: Affine, owner: object) -> None:
         self._curve, self._affine, self.owner = curve, affine, owner
         self.closed, self.pieces = curve.closed, curve.pieces
+        self.knots, self.broken = curve.knots, curve.broken
 
     def position(self, u: Array) -> Array:
         return self._affine.points(self._curve.position(u))
 
     def tangent(self, u: Array) -> Array:
         return np.asarray(self._curve.tangent(u) @ self._affine.matrix.T)
+
+    def run(self, start: float, stop: float, nodes: Array) -> tuple[Array, Array]:
+        X, along = self._curve.run(start, stop, nodes)
+        return self._affine.points(X), np.asarray(along @ self._affine.matrix.T)

@@ -87,7 +87,7 @@ class Sphere(Surface):
     closed = True
 
     def __init__(self, owner: object, center: tuple[float, ...], radius: float) -> None:
-        self.owner, self._center, self._radius = owner, np.array(center), radius
+        self.owner, self._center, self.radius = owner, np.array(center), radius
         self.dimension = len(center) - 1
         self.per_side = {2: 24, 3: 10}.get(self.dimension, 4)
 
@@ -104,11 +104,11 @@ class Sphere(Surface):
         return X
 
     def position(self, U: Array) -> Array:
-        return np.asarray(self._center + self._radius * self.normal(U))
+        return np.asarray(self._center + self.radius * self.normal(U))
 
     def on(self, X: Array, tolerance: Array) -> Mask:
         r = np.linalg.norm(X - self._center, axis=1)
-        return np.asarray(np.abs(r - self._radius) <= tolerance.max())
+        return np.asarray(np.abs(r - self.radius) <= tolerance.max())
 
     def normal_at(self, X: Array) -> Array | None:
         away = X - self._center

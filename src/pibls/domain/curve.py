@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.domain.gauss import slopes
 
 _NEWTON = 6
 
@@ -30,6 +31,10 @@ class Curve:
     owner: object
     closed: bool
     pieces: int = 256
+    knots: Any = ()
+    """The u between which γ is smooth, where it is made of pieces."""
+    broken: bool = False
+    """Whether the curve itself, and not only its parameter, is not smooth at the knots."""
 
     def position(self, u: Array) -> Array:
         """γ(u), (n, 2)."""
@@ -38,6 +43,12 @@ class Curve:
     def tangent(self, u: Array) -> Array:
         """A vector along γ'(u), (n, 2), of any length."""
         raise NotImplementedError
+
+    def run(self, start: float, stop: float, nodes: Array) -> tuple[Array, Array]:
+        """Points of the way from γ(start) to γ(stop) at the n Gauss nodes of a smooth parameter, and their
+        derivatives by it."""
+        X = self.position(start + (stop - start) * nodes)
+        return X, slopes(len(nodes)) @ X
 
     @cached_property
     def table(self) -> Table:

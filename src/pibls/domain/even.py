@@ -48,3 +48,9 @@ class Evened:
 
     def tangent(self, u: Array) -> Array:
         return self.raw_derivative(np.clip(self._way(u), 0.0, 1.0))
+
+    def run(self, start: float, stop: float, nodes: Array) -> tuple[Array, Array]:
+        """By the parameter of the formula itself, which is smoother than the length of the way."""
+        a, b = np.clip(self._way(np.array([start, stop])), 0.0, 1.0)
+        s = a + (b - a) * nodes
+        return self.raw(s), (b - a) * self.raw_derivative(s)

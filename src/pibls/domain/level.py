@@ -155,6 +155,8 @@ class Level:
 class LevelCurve(Polyline):
     """A chain of zeros, and between them the level set."""
 
+    broken = False
+
     def __init__(self, owner: object, points: Array, closed: bool, level: Level, reach: float) -> None:
         middle = len(points) // 2
         g = level.gradient(points[middle : middle + 1])[0]

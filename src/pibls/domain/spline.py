@@ -118,6 +118,7 @@ class SplineCurve(Evened, Curve):
     """The spline itself, at constant speed."""
 
     closed = True
+    broken = True
 
     def __init__(self, owner: object, points: Array) -> None:
         self.owner = owner
@@ -131,6 +132,15 @@ class SplineCurve(Evened, Curve):
         closed = np.concatenate([self._points, self._points[:1]])
         way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
         return CubicSpline(way / way[-1], closed, bc_type="periodic")
+
+    @cached_property
+    def knots(self) -> Any:  # type: ignore[override]
+        """Where the polynomials meet, by the length of the way."""
+        u = np.linspace(0.0, 1.0, 8 * self.pieces + 1)
+        out = np.interp(self._spline.x, self._way(u), u)
+        for _ in range(3):
+            out = np.clip(out - (self._way(out) - self._spline.x) / self._way(out, 1), 0.0, 1.0)
+        return out
 
     @cached_property
     def _slope(self) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, WaveBasis
+from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, SingularBasis, WaveBasis
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
 from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
@@ -61,6 +61,12 @@ _BROAD: dict[str, Entry] = {
     "outer": ACTIVATION,
 }
 _BOX: dict[str, Entry] = {"centre": Numbers("d"), "half": Numbers("d")}
+_SINGULAR: dict[str, Entry] = {
+    "point": Numbers("d"),
+    "frame": Numbers("2"),
+    "end": Numbers("*"),
+    "terms": Numbers("n 4"),
+}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
@@ -89,6 +95,7 @@ KNOWN = Table(
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
+        Kind("singular", SingularBasis, "basis", _SINGULAR),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind("layer", Layer, "layer", {**_LAYER, **_BOX}),
         Kind("estimate", ErrorEstimate, "estimate", _ESTIMATE),

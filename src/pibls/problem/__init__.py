@@ -4,6 +4,7 @@ from pibls.problem.breaks import Breaks, refuse_unsolved
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
 from pibls.problem.flux import div, grad
 from pibls.problem.form import Datum, Form, Jet, Language
+from pibls.problem.integral import integral
 from pibls.problem.known import known
 from pibls.problem.problem import Problem, Statement, condition_regions
 from pibls.problem.region import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
@@ -33,6 +34,7 @@ __all__ = [
     "div",
     "dn",
     "grad",
+    "integral",
     "known",
     "refuse_unsolved",
     "within",

@@ -15,6 +15,7 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from pibls.arrays import PointFunction
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn, residual_of
+from pibls.problem.integral import integral
 from pibls.problem.known import is_known
 from pibls.problem.problem import Problem
 
@@ -66,6 +67,8 @@ class _Linearisation:
 
     def _direction(self, atom: Any) -> Any:
         """What an atom becomes in the direction of s: ∂^α u ↦ ∂^α s, ∂F ↦ ∂F', dn(F) ↦ dn(F')."""
+        if isinstance(atom, integral):
+            return integral(self.of(atom.expression), atom.args[1])
         if isinstance(atom, dn):
             return dn(self.of(atom.args[0]))
         if isinstance(atom, sp.Derivative) and not isinstance(atom.expr, AppliedUndef):
@@ -92,7 +95,7 @@ class _Linearisation:
 
 def _atoms(e: Any) -> list[Any]:
     """The outermost unknowns, their derivatives, fluxes and normal derivatives in an expression."""
-    if isinstance(e, (sp.Derivative, dn)) or (isinstance(e, AppliedUndef) and not is_known(e)):
+    if isinstance(e, (sp.Derivative, dn, integral)) or (isinstance(e, AppliedUndef) and not is_known(e)):
         return [e]
     return list(dict.fromkeys(a for part in e.args for a in _atoms(part)))
 

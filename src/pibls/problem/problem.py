@@ -25,6 +25,7 @@ from pibls.problem.conditions import (
 )
 from pibls.problem.flux import Divergence, grad, written_out
 from pibls.problem.form import Delta, Form, Jet, Language
+from pibls.problem.integral import integral, totals
 from pibls.problem.known import is_known
 from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.region import Inside, Region, probe, region_of
@@ -100,6 +101,7 @@ class Problem(ProblemDoors):
         residuals = tuple(residual_of(e, "equations") for e in equations)
         unknowns = _find_unknowns(equations, residuals, domain)
         _check_counts(equations, conditions, unknowns)
+        _check_integrals(residuals)
         values = read_parameters(parameters, domain.coordinates, unknowns)
         language = Language(tuple(domain.coordinates), time, unknowns, tuple(values))
         check_used(values, [*residuals, *(c.residual(language.coordinates) for c in conditions)])
@@ -294,6 +296,18 @@ def _check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
             )
 
 
+def _check_integrals(residuals: tuple[Any, ...]) -> None:
+    for residual in residuals:
+        if residual.has(integral):
+            raise ProblemError(
+                "equations",
+                expected="derivatives and values of the unknowns",
+                got=sorted(residual.atoms(integral), key=str)[0],
+                remedy="Integrals stand in conditions: Condition(sympy.Eq(integral(u), 0)). Where an "
+                "equation has one, an unknown with v' = u stands for it.",
+            )
+
+
 def _check_interior(forms: tuple[Form, ...], unknowns: tuple[Any, ...]) -> None:
     for i, form in enumerate(forms):
         if form.needs_normal:
@@ -332,17 +346,24 @@ def _state_conditions(
     conditions: tuple[Any, ...], domain: Domain, language: Language, interior: tuple[Form, ...]
 ) -> list[Statement]:
     labels = _distinct([c.label for c in conditions])
-    regions = [region_of(c, domain) for c in conditions]
+    sums = [
+        totals(r, c.on, domain, language, label)
+        if (r := c.residual(language.coordinates)).has(integral)
+        else []
+        for c, label in zip(conditions, labels, strict=True)
+    ]
+    regions = [s[0][1] if s else region_of(c, domain) for c, s in zip(conditions, sums, strict=True)]
     forms = [
         _periodic_forms(c, language, interior, label)
         if isinstance(c, Periodic)
-        else [_without_deltas(language.equation(c.residual(language.coordinates), label))]
-        for c, label in zip(conditions, labels, strict=True)
+        else [form for form, _ in s]
+        or [_without_deltas(language.equation(c.residual(language.coordinates), label))]
+        for c, s, label in zip(conditions, sums, labels, strict=True)
     ]
     subjects = [{jet.unknown for f in fs for jet in f.jets} for fs in forms]
     out = []
     for i, (condition, label) in enumerate(zip(conditions, labels, strict=True)):
-        region = regions[i]
+        region: Region = regions[i]
         if not subjects[i]:
             raise ProblemError(
                 label,
@@ -359,6 +380,9 @@ def _state_conditions(
                 and (r.sites == 2 or conditions[j].on is not None)
             )
             region = _remaining(region, taken, domain, label)
+        if sums[i]:
+            out += [Statement(_without_deltas(form), where) for form, where in sums[i]]
+            continue
         for form in forms[i]:
             if form.needs_normal and not region.has_normal:
                 raise ProblemError(
@@ -424,6 +448,7 @@ def condition_regions(problem: Problem) -> tuple[Region, ...]:
     out = []
     for statement in problem.statements[len(problem.equations) :]:
         derived = statement.region.sites == 2 and any(any(j.alpha) for j in statement.form.jets)
+        derived |= statement.region.continues
         if not derived:
             out.append(statement.region)
     return tuple(out)

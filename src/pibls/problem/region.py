@@ -52,6 +52,23 @@ def region_of(condition: Any, domain: Domain) -> Region:
     )
 
 
+def part_of(on: Any, domain: Domain, label: str) -> Region:
+    """The part of the boundary, or the line, plane or curve inside, that a relation or a shape names."""
+    found: Region | None = None
+    if isinstance(on, Boolean):
+        found = _related(on, domain, label)
+    elif isinstance(on, Domain) and not isinstance(on, type):
+        found = _owned(on, domain, label)
+    if found is None or not (found.is_boundary or found.plane() is not None or isinstance(found, Rim)):
+        raise ProblemError(
+            label,
+            expected="None, a shape, shape.boundary, or a SymPy relation such as sympy.Eq(x, 0)",
+            got=repr(on),
+            remedy="A shape is its inside, shape.boundary its boundary.",
+        )
+    return found
+
+
 def _start(condition: Initial, domain: Domain) -> Region:
     box = box_of(domain)
     if time_of(domain) is None and len(domain.coordinates) > 1:

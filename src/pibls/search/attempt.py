@@ -112,7 +112,7 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
 
 def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | StreamedSystem | CellSystem:
     """The system of a problem in a space."""
-    where = place(bench.lowered, bench.domain, points, bench.stream(2, key))
+    where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
     if isinstance(space, Cells):
         from pibls.search.divided import scattered_system
 

@@ -16,6 +16,7 @@ from pibls.domain import Domain, box_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.thresholds import DEFAULT, Thresholds
@@ -40,17 +41,28 @@ class Bench:
     tol: float
     evolution: Evolution | None
     limits: Thresholds = field(default=DEFAULT, repr=False)
+    extra: Enrichment = field(default_factory=Enrichment)
+    """Singular functions to add to a basis."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
 
     @classmethod
-    def of(cls, lowered: LoweredProblem, domain: Domain, seed: int, tol: float) -> Bench:
+    def of(
+        cls,
+        lowered: LoweredProblem,
+        domain: Domain,
+        seed: int,
+        tol: float,
+        extra: Enrichment | None = None,
+    ) -> Bench:
         d = lowered.dimension
         n = _HELD_OUT.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
         held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
+        extra = Enrichment() if extra is None else extra
+        held_out = {r: _with(found, extra.near) if r.is_inside else found for r, found in held_out.items()}
         other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
@@ -59,7 +71,7 @@ class Bench:
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
-        return cls(lowered, domain, held_out, where, seed, tol, evolution)
+        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra)
 
     @property
     def where_held(self) -> Where:
@@ -100,6 +112,14 @@ def _with_extremes(
         if np.nanmax(size, initial=0.0) > DEFAULT.narrow * np.nanmax(usual, initial=0.0):
             chosen.append(X[np.argsort(np.nan_to_num(size))[-_EXTREMES:]])
     sites = np.concatenate([found.sites[0], *chosen])
+    return PointSet((sites,), np.zeros_like(sites))
+
+
+def _with(found: PointSet, near: Array) -> PointSet:
+    """The same points, and those towards the corners."""
+    if not len(near):
+        return found
+    sites = np.concatenate([found.sites[0], near])
     return PointSet((sites,), np.zeros_like(sites))
 
 

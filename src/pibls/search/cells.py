@@ -74,6 +74,8 @@ class CellPlan(Plan):
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
+        if any(r.region.is_sum for r in self.bench.lowered.residuals):
+            return None  # an integral couples all cells at once
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:

@@ -20,7 +20,7 @@ from pibls.space import Cells, CellTree, Whole, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
-from pibls.system.points import PointSet
+from pibls.system.points import Points, PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
 
@@ -86,6 +86,9 @@ def _placed(regions: list[Region], domain: Domain, box: Array, nodes: int) -> di
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
     """The same with given points, each of them in the cell that holds it."""
+    for residual in bench.lowered.residuals:
+        if residual.region.is_sum:  # it refuses to be placed in a cell, in its own words
+            residual.region.place(bench.domain, Points(1, 1), bench.stream(0), bench.box, name=residual.name)
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
         if region.period is not None:

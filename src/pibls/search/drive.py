@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine
@@ -17,6 +18,7 @@ from pibls.problem.lowering import lower
 from pibls.search.attempt import Attempt, attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
+from pibls.search.enrich import Enrichment, enrichment_of
 from pibls.search.estimate import ErrorEstimate, Norms, compare
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
@@ -42,6 +44,7 @@ class Request:
     time_limit: float | None
     began: float
     engine: Engine = HERE
+    enrich: tuple[BasisSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,13 @@ class Answer:
 
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     """Solve as requested."""
-    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol)
+    lowered, domain = lower(problem), problem.domain
+    extra = (
+        enrichment_of(lowered, domain, request.enrich)
+        if request.basis is None
+        else Enrichment(request.enrich)
+    )
+    bench = Bench.of(lowered, domain, request.seed, request.tol, extra)
     bench = replace(bench, engine=request.engine)
     if request.basis is not None:
         return _as_given(bench, request)
@@ -93,8 +102,8 @@ def _lost(error: ErrorEstimate, size: float) -> float | None:
 
 def _as_given(bench: Bench, request: Request) -> Answer:
     """Exactly the given basis; the error is estimated when it is asked for."""
-    spec = request.basis
-    assert spec is not None
+    assert request.basis is not None
+    spec = bench.extra.joined(cast("BasisSpec", request.basis)) if bench.extra else request.basis
     method = request.method
     if method is None:
         method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()

@@ -9,7 +9,7 @@ there is no estimate: it is infinite, and says so.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class ErrorEstimate:
     """One for each unknown."""
     history: tuple[tuple[float, float], ...] = field(default=(), repr=False, compare=False)
     """(t, estimated error until then), for an evolution."""
+    pair: tuple[tuple[Space, Array], tuple[Space, Array]] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """The two functions that were compared: what else they differ in, they can be asked."""
 
     def over_time(self) -> tuple[Array, Array]:
         """Times, and the estimated maximum error at each of them, for an evolution."""
@@ -107,9 +111,10 @@ def compare(
     u, other = (unknowns_at(*f, where.all, unknowns) for f in (first, second))
     even = where.even
     mean_u, mean_other = (unknowns_at(*f, even, unknowns) for f in (first, second))
-    return estimated(
+    found = estimated(
         u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety, rounding
     )
+    return replace(found, pair=(first, second))
 
 
 def estimated(

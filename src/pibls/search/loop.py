@@ -21,7 +21,9 @@ from pibls.status import Status
 from pibls.system.points import Points
 
 _LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
+_POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
+_SOON = 0.5  # seconds that waves alone may need before singular functions of weak corners are added
 _SHORT = 2.0  # … unless it takes less than this many seconds
 
 
@@ -41,6 +43,17 @@ class Search:
     def __post_init__(self) -> None:
         waves = WavePlan(self.bench, self.budget, points=self.points, method=self.method, guess=self.guess)
         self.plans = [waves]
+        if self.bench.extra:
+            self.plans.append(
+                replace(
+                    waves,
+                    extra=self.bench.extra,
+                    patience=0.0 if self.bench.extra.strong else _SOON,
+                    tries=1,
+                )
+            )
+            if self.bench.extra.strong:
+                del self.plans[0]
         if self.points is None and self.method is None:
             divided: list[Plan] = [
                 WindowPlan(self.bench, self.budget),
@@ -48,7 +61,7 @@ class Search:
             ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
-            self.plans = able if self.bench.lowered.interfaces.planes and able else [waves, *able]
+            self.plans = able if self.bench.lowered.interfaces.planes and able else [*self.plans, *able]
 
     def run(self) -> None:
         """Search; an interruption ends it with the best so far, if there is one."""
@@ -100,7 +113,10 @@ class Search:
             if status in ended:
                 self.status = status
                 return
-        if self.bench.lowered.is_linear and all(plan.made_no_progress for plan in self.plans):
+        # What is added for weak corners explains no contradiction: it has no say in this.
+        usual = [p for p in self.plans if not (isinstance(p, WavePlan) and p.patience > 0)]
+        poor = self.found is None or self.found.relative > _POOR
+        if self.bench.lowered.is_linear and poor and all(plan.made_no_progress for plan in usual):
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED

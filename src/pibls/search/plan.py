@@ -40,6 +40,8 @@ class Plan(ABC):
     error: ErrorEstimate = UNCHECKED
     status: Status | None = None
     """How it ended, once it has."""
+    tries: int = 3
+    """Attempts after which it is plain that one makes no progress."""
     notes: dict[str, Any] = field(default_factory=dict)
     marks: list[float] = field(default_factory=list)
     """How far each attempt was from a solution: residuals or indicators, relative."""
@@ -61,7 +63,8 @@ class Plan(ABC):
     @property
     def made_no_progress(self) -> bool:
         """Whether its last attempt was no better than its first ones, and none was any good."""
-        return len(self.marks) >= 3 and min(self.marks) > _POOR and self.marks[-1] > 0.3 * self.marks[0]
+        few = len(self.marks) < self.tries
+        return not few and min(self.marks) > _POOR and self.marks[-1] > 0.3 * self.marks[0]
 
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
         """The largest estimated error of an unknown, in units of what it is measured against."""

@@ -209,6 +209,8 @@ class Kept:
         if spec is None or points is None or not isinstance(found.space, Whole):
             return None  # cells and windows know no such shortcut yet
         lowered, domain = lower(problem), problem.domain
+        if any(r.region.is_sum for r in lowered.residuals):
+            return None
         bench = Bench.of(lowered, domain, found.seed, found.tol)
         sides = []
         for key, one in enumerate((spec, rescaled(spec))):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.search.attempt import Attempt, attempt
+from pibls.search.enrich import Enrichment
 from pibls.search.estimate import compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.plan import Offer, Plan
@@ -43,6 +44,10 @@ class WavePlan(Plan):
     family: WaveFamily = field(default_factory=lambda: WaveFamily((1.0,)))
     last: Attempt | None = None
     now: Attempt | None = None
+    extra: Enrichment = field(default_factory=Enrichment)
+    """Functions beside the waves."""
+    patience: float = 0.0
+    """Seconds that others may expect to need before this is begun."""
     slow: int = 0
     _key: int = 0
     _same: int = 0
@@ -53,12 +58,15 @@ class WavePlan(Plan):
 
     @property
     def _most(self) -> int:
-        return max(self.budget.max_nodes // self.bench.lowered.unknowns // 2 * 2, 2)  # waves come in pairs
+        most = self.budget.max_nodes // self.bench.lowered.unknowns - self.extra.size
+        return max(most // 2 * 2, 2)  # waves come in pairs
 
     @property
     def _next(self) -> int | None:
         """The next width, if there is one."""
         first = _FIRST.get(self.bench.lowered.dimension, 512)
+        if self.extra:
+            first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 3 * first // 4  # a loose tolerance is met by fewer functions
         if self.now is None:
@@ -78,17 +86,23 @@ class WavePlan(Plan):
         wanted = _SPARE - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
 
-    @staticmethod
-    def _width(found: Attempt) -> int:
+    def _growth(self, factor: float) -> float:
+        """Seconds of an attempt that many times wider over those of the last; added functions stay as many."""
+        assert self.now is not None
+        width = self._width(self.now)
+        wider = max(factor, 1.0) * width + self.extra.size
+        return float(_GROWTH ** math.log2(wider / (width + self.extra.size)))
+
+    def _width(self, found: Attempt) -> int:
         size: int = found.settings["basis"].size
-        return size
+        return size - self.extra.size
 
     def offer(self) -> Offer | None:
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, 0.0)
-        seconds = self.now.seconds * _GROWTH ** math.log2(max(self._next / self._width(self.now), 1.0))
+            return Offer(0.0, self.patience)
+        seconds = self._growth(self._next / self._width(self.now)) * self.now.seconds
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
             return Offer(seconds, seconds)  # one width tells nothing about the rate
@@ -103,13 +117,13 @@ class WavePlan(Plan):
             # Digits in proportion to the width.
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
-                return Offer(seconds, max(seconds, self.now.seconds * _GROWTH ** math.log2(max(factor, 1.0))))
+                return Offer(seconds, max(seconds, self._growth(factor) * self.now.seconds))
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(seconds, math.inf)
         steps = math.ceil(needed / rate)
         if self._width(self.now) * 2 ** (steps - 1) > self._most:
             return Offer(seconds, math.inf)
-        return Offer(seconds, sum(self.now.seconds * _GROWTH**i for i in range(1, steps + 1)))
+        return Offer(seconds, sum(self.now.seconds * self._growth(2.0**i) for i in range(1, steps + 1)))
 
     @property
     def _is_spectral(self) -> bool:
@@ -143,7 +157,7 @@ class WavePlan(Plan):
         probe: bool = False,
     ) -> Attempt:
         self._key += 1
-        spec = family.spec(nodes, shrink)
+        spec = self.extra.joined(family.spec(nodes, shrink), shrink)
         found = attempt(
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,

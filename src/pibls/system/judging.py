@@ -25,6 +25,10 @@ class Judged:
     values: Array
     sizes: Array
 
+    def __add__(self, other: Judged) -> Judged:
+        """Two terms of one sum."""
+        return Judged(self.values + other.values, np.maximum(self.sizes, other.sizes))
+
     @property
     def relative(self) -> Array:
         """|r| next to its terms, at each point; infinite where it is not a number."""
@@ -78,11 +82,11 @@ def residuals_at(
         ]
     )
     scale = Scale.of(unknowns, box, least)
-    judged = {
-        r.name: _judge(r, points[r.region], jets[r.region], scale)
-        for r in lowered.residuals
-        if len(points[r.region])
-    }
+    judged: dict[str, Judged] = {}
+    for r in lowered.residuals:
+        if len(points[r.region]):
+            term = _judge(r, points[r.region], jets[r.region], scale)
+            judged[r.name] = term if r.name not in judged else judged[r.name] + term
     return judged, unknowns
 
 
@@ -104,4 +108,9 @@ def _judge(residual: Residual, where: PointSet, jets: Mapping[Jet, Array], scale
         values = values + c * jets[jet]
         natural = scale.at_least(jet.unknown, jet.alpha)
         sizes = np.maximum(sizes, np.abs(c) * np.maximum(np.abs(jets[jet]), natural))
+    if where.weights is not None:
+        # The parts of an integral may cancel: it is compared with what they are without their signs.
+        return Judged(
+            where.summed(values), (sizes.reshape(where.weights.shape) * np.abs(where.weights)).sum(1)
+        )
     return Judged(values, sizes)

@@ -32,7 +32,8 @@ def held_or_streamed(
     kept = sum(
         len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in lowered.residuals
     )
-    return (assemble if kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, space)
+    whole = any(r.region.is_sum for r in lowered.residuals)  # a sum over points is not taken in blocks
+    return (assemble if whole or kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, space)
 
 
 @dataclass(frozen=True)

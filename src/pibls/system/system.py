@@ -44,7 +44,10 @@ class Block:
         return out
 
     def rest(self, jets: Array) -> Array:
-        return self.residual.rest(self.points.sites[0], self.points.normals, self.data, jets)
+        """ρ of each row."""
+        return self.points.summed(
+            self.residual.rest(self.points.sites[0], self.points.normals, self.data, jets)
+        )
 
     def partials(self, jets: Array) -> Array:
         return self.residual.partials(self.points.sites[0], self.points.normals, self.data, jets)
@@ -119,18 +122,19 @@ class System:
             jets = v[start:stop].reshape(len(block.jets), -1)
             start = stop
             partials = block.partials(jets)
-            b[block.rows] += np.sum(partials * jets, axis=0) - block.rest(jets)
+            b[block.rows] += block.points.summed(np.sum(partials * jets, axis=0)) - block.rest(jets)
             for c, jet, phi in zip(partials, block.residual.nonlinear, block.jets, strict=True):
-                J[block.rows, self.space.slices[jet.unknown]] += c[:, None] * phi
+                target = J[block.rows, self.space.slices[jet.unknown]]
+                if block.points.weights is None:
+                    target += c[:, None] * phi
+                else:
+                    _gather(target, phi, c, block.points.weights, 0)
         return J, b
 
 
 def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> System:
     """The system of a problem at these points in this space."""
-    counts = [len(points[r.region]) for r in lowered.residuals]
-    ends = np.cumsum([0, *counts])[1:]
-    total = sum(counts)  # a cell outside the domain has no rows
-    rows = [slice(int(e - c), int(e)) for c, e in zip(counts, ends, strict=True)]
+    rows, total = _rows(lowered.residuals, points)  # a cell outside the domain has no rows
     matrix = np.zeros((total, space.columns), order="F")
     constant = np.zeros(total)
     blocks: list[Block | None] = [None] * len(lowered.residuals)
@@ -142,6 +146,22 @@ def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: 
             blocks[i] = Block(lowered.residuals[i], found, rows[i], data, jets)
     done = tuple(b for b in blocks if b is not None)
     return System(space, matrix, done, lowered.is_linear, constant)
+
+
+def _rows(residuals: tuple[Residual, ...], points: Mapping[Region, PointSet]) -> tuple[list[slice], int]:
+    """Where the rows of each residual stand, and how many there are; the terms of a sum share theirs."""
+    rows: list[slice] = []
+    shared: dict[str, slice] = {}
+    total = 0
+    for r in residuals:
+        if r.region.is_sum and r.name in shared:
+            rows.append(shared[r.name])
+            continue
+        rows.append(slice(total, total + points[r.region].rows))
+        total = rows[-1].stop
+        if r.region.is_sum:
+            shared[r.name] = rows[-1]
+    return rows, total
 
 
 def _assemble_region(
@@ -159,8 +179,9 @@ def _assemble_region(
         _check_finite(a, residual, X, "a coefficient")
         _check_finite(values, residual, X, "a Python function")
         if not residual.nonlinear:
-            constant[row] = residual.rest(X, points.normals, values, np.empty((0, n)))
-            _check_finite(constant[None, row], residual, X, "the source or value")
+            rest = residual.rest(X, points.normals, values, np.empty((0, n)))
+            _check_finite(rest[None, :], residual, X, "the source or value")
+            constant[row] += points.summed(rest)
     kept: dict[Jet, Array] = {
         _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
         for r in residuals
@@ -174,6 +195,11 @@ def _assemble_region(
             wanted = [j for r in residuals for j in (*r.linear, *r.nonlinear) if j.site == site]
             jets = space.tables(sites[part], ((owners[j.unknown], j.alpha) for j in wanted))
             for residual, row, a in zip(residuals, rows, coefficients, strict=True):
+                if points.weights is not None:
+                    for c, jet in zip(a, residual.linear, strict=True):
+                        target = matrix[row, space.slices[jet.unknown]]
+                        _gather(target, jets[owners[jet.unknown], jet.alpha], c[part], points.weights, start)
+                    continue
                 target = matrix[row][part]
                 for c, jet in zip(a, residual.linear, strict=True):
                     if jet.site == site:
@@ -204,6 +230,16 @@ def _add(target: Array, phi: Array, c: Array, first: bool) -> None:
         np.multiply(phi, factor, out=target)
     else:
         target += phi if np.isscalar(factor) and factor == 1.0 else factor * phi
+
+
+def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> None:
+    """target[i] += Σ w c phi over the points of row i, for phi of the points from ``start`` on."""
+    q = weights.shape[1]
+    w = weights.ravel()[start : start + len(phi)] * c
+    first, last = start // q, (start + len(phi) - 1) // q
+    for i in range(first, last + 1):
+        mine = slice(max(i * q - start, 0), (i + 1) * q - start)
+        target[i] += w[mine] @ phi[mine]
 
 
 def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:

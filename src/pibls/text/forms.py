@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.problem import dn, known
+from pibls.problem import dn, integral, known
 from pibls.text.calculus import derivative, divergence, dot, gradient, laplacian
 from pibls.text.errors import nearest
 from pibls.text.limits import MAX_ORDER, MAX_PRECISION
@@ -35,6 +35,8 @@ def form(reader: Reader, node: Call) -> Value:
             return dot(builder, a, reader.vector(node.arguments[1], len(a)))
         case "dn":
             return _normal(reader, first)
+        case "integral":
+            return builder.checked(integral(reader.scalar(first)))
         case "hold":
             return _hold(reader, first)
         case "float":

@@ -11,7 +11,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
-from pibls.problem import dn
+from pibls.problem import dn, integral
 from pibls.problem.known import implementation, is_known
 from pibls.text.limits import MAX_DIGITS
 from pibls.text.names import AmbiguousError, Names
@@ -65,6 +65,8 @@ class Pieces:
             return self._cases(e)
         if isinstance(e, dn):
             return Piece(f"dn({self.piece(e.args[0]).text})", ATOM)
+        if isinstance(e, integral):
+            return Piece(f"integral({self.piece(e.expression).text})", ATOM)
         piece = self._operation(e)
         if self._verbatim and e.func(*e.args) != e:
             return Piece(f"hold({piece.text})", ATOM)

@@ -15,6 +15,7 @@ from sympy.printing.conventions import split_super_sub
 from sympy.printing.latex import LatexPrinter, translate
 
 from pibls.problem.conditions import dn
+from pibls.problem.integral import integral
 from pibls.problem.known import is_known
 
 
@@ -43,6 +44,9 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
         if not isinstance(term.args[0], AppliedUndef):
             plain = rf"\frac{{\partial}}{{\partial n}} \left({inner}\right)"
         return plain if exp is None else rf"\left({plain}\right)^{{{exp}}}"
+
+    def _print_integral(self, term: Any) -> str:
+        return rf"\int {self._print(term.expression)}"
 
     @staticmethod
     def _power(base: str, n: Any) -> str:
@@ -121,5 +125,5 @@ def _shortened(expression: Any, named: Callable[[Any, tuple[Any, ...]], str]) ->
 def separated(residual: Any) -> Any:
     """lead = rest: a residual with the unknowns on the left and the data on the right."""
     unknowns = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
-    rest, lead = residual.as_independent(*unknowns, dn, as_Add=True)
+    rest, lead = residual.as_independent(*unknowns, dn, integral, as_Add=True)
     return sp.Eq(lead, -rest, evaluate=False)

@@ -53,7 +53,7 @@ OTHERS = {"log": (1, 2), "ln": (1, 1), "log2": (1, 1), "log10": (1, 1), "sqrt": 
 """Functions with a rule of their own: the least and the greatest number of arguments."""
 
 FORMS = {"if": (3, 41), "piecewise": (2, 40), "diff": (2, 34), "laplacian": (1, 1), "grad": (1, 1),
-         "div": (1, 1), "dot": (2, 2), "dn": (1, 1), "hold": (1, 1), "float": (1, 2),
+         "div": (1, 1), "dot": (2, 2), "dn": (1, 1), "integral": (1, 1), "hold": (1, 1), "float": (1, 2),
          "python": (1, 11)}  # fmt: skip
 """Words that look like functions, but read their arguments in their own way."""
 

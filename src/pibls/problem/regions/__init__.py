@@ -9,6 +9,7 @@ from pibls.problem.regions.rim import Rim
 from pibls.problem.regions.scattered import Scattered
 from pibls.problem.regions.slice import Slice
 from pibls.problem.regions.spot import Spot
+from pibls.problem.regions.total import Total
 
 __all__ = [
     "Inside",
@@ -22,5 +23,6 @@ __all__ = [
     "Scattered",
     "Slice",
     "Spot",
+    "Total",
     "same",
 ]

@@ -61,6 +61,19 @@ class PointSet:
 
     sites: tuple[Array, ...]
     normals: Array
+    weights: Array | None = None
+    """(rows, q) where q points, one after another, make one row together: an integral."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows a residual has there."""
+        return len(self) if self.weights is None else len(self.weights)
+
+    def summed(self, values: Array) -> Array:
+        """Values (…, n) at the points ↦ those of the rows, (…, rows)."""
+        if self.weights is None:
+            return values
+        return np.asarray((values.reshape(*values.shape[:-1], *self.weights.shape) * self.weights).sum(-1))
 
     def __len__(self) -> int:
         return len(self.normals)

@@ -46,6 +46,14 @@ class Region(Protocol):
     def has_normal(self) -> bool:
         """Whether dn(u) means something there."""
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether its points make rows together, which residuals of one name share: an integral."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether it belongs to the condition of the statement before."""
+
     def place(
         self,
         domain: Domain,
@@ -100,6 +108,11 @@ class Place:
     is_whole_slice = False
     period: int | None = None
     is_boundary = False
+    is_sum = False
+
+    @property
+    def continues(self) -> bool:
+        return False
 
     @property
     def has_normal(self) -> bool:

@@ -1,0 +1,168 @@
+r"""a(x) = Re(e^{-iδ} ζᵖ ζ̄^q logˡ ζ): functions that are singular at a point of the boundary.
+
+ζ = (z - c) e^{-iψ}/R with z = x + iy: polar coordinates about a corner c, turned so that the cut of the root
+leaves the corner where the domain is not. Where that ray meets the domain again (a hole), the cut ends at a
+point b outside of it: ζ = κ (z - c)/(z - b). Without ζ̄ all of them are harmonic, whatever the power, and
+every derivative follows from one formula in 1/(z - c) and 1/(z - b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+
+_NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
+_ZERO = 1e-120
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A corner: where it is, the direction of the middle of its angle, a length, where its cut ends."""
+
+    point: tuple[float, float]
+    middle: float
+    length: float
+    end: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Singular:
+    """Functions at one corner, each given by (p, q, l, δ); there is nothing to draw."""
+
+    tip: Tip
+    terms: tuple[tuple[float, int, int, float], ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.terms)
+
+    def reduced(self, share: float) -> Singular:
+        """Without the highest powers: for a second solution that does not share what is left over."""
+        highest = max(p + q for p, q, _, _ in self.terms)
+        return Singular(self.tip, tuple(t for t in self.terms if t[0] + t[1] <= max(share * highest, 4.0)))
+
+    def draw(self, box: Array, rng: np.random.Generator) -> SingularBasis:
+        return SingularBasis(
+            np.array(self.tip.point),
+            np.array([self.tip.middle, self.tip.length]),
+            np.array([] if self.tip.end is None else self.tip.end),
+            np.array(self.terms).reshape(-1, 4),
+        )
+
+
+@dataclass(frozen=True)
+class SingularBasis:
+    """The same as arrays: the corner (2,), direction and length (2,), the end of the cut (2 or 0,), terms."""
+
+    point: Array
+    frame: Array
+    end: Array
+    terms: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.terms)
+
+    @cached_property
+    def _powers(self) -> Any:
+        """The different (p, l), and for each term which of them it has."""
+        return np.unique(self.terms[:, [0, 2]], axis=0, return_inverse=True)
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        most = max((sum(alpha) for alpha in alphas), default=0)
+        middle, length = self.frame
+        away = (X[:, 0] - self.point[0]) + 1j * (X[:, 1] - self.point[1])
+        near = np.abs(away) < _NEAREST * length
+        least = np.maximum(np.abs(away[near]) / length, _ZERO)
+        away[near] = _NEAREST * length * np.exp(1j * middle)
+        A = 1.0 / away
+        if len(self.end):
+            tail = complex(*self.point) - complex(*self.end)
+            B = 1.0 / (away + tail)
+            zeta = away * B * (abs(tail) / length) * np.exp(1j * (np.angle(tail) - middle))
+        else:
+            B = np.zeros_like(A)
+            zeta = away * (np.exp(-1j * middle) / length)
+        log = np.log(zeta)
+        own = log.copy()  # values are taken where they are: the least power of a small number is not small
+        own[near] = np.log(least)
+        pairs, which = self._powers
+        which = np.reshape(which, -1)
+        ups = [np.ones_like(A)]
+        downs = [np.ones_like(A)]
+        for _ in range(most):
+            ups.append(ups[-1] * A)
+            downs.append(downs[-1] * B)
+        powers = _Powers(log, own, ups, downs, bool(len(self.end)))
+        holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
+        conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
+        out = [np.empty((len(X), self.size), order="F") for _ in alphas]
+        expanded = [_expanded(*alpha) for alpha in alphas]
+        for column, (_, q, _, delta) in enumerate(self.terms):
+            f, g = holomorphic[which[column]], conjugate[int(q)]
+            turn = np.exp(-1j * delta)
+            for table, c in zip(out, expanded, strict=True):
+                order = len(c) - 1
+                if not q:
+                    table[:, column] = (turn * c[0] * f[order]).real
+                    continue
+                total: Any = 0.0
+                for n, factor in enumerate(c):
+                    # ∂^(order - n) ∂̄^n
+                    if factor and (n <= q or len(self.end)):
+                        total = total + factor * f[order - n] * np.conj(g[n])
+                table[:, column] = (turn * total).real
+        return out
+
+
+@dataclass(frozen=True)
+class _Powers:
+    """log ζ (for derivatives, and for values), and the powers of 1/(z - c) and 1/(z - b), at points."""
+
+    log: Any
+    own: Any
+    ups: list[Any]
+    downs: list[Any]
+    ends: bool
+
+    def derivatives(self, p: float, with_log: bool, most: int) -> list[Any]:
+        """dᵏ/dzᵏ of ζᵖ, or of ζᵖ log ζ = ∂ζᵖ/∂p, for k up to ``most``."""
+        first = np.exp(p * self.own)
+        out: list[Any] = [first * self.own if with_log else first]
+        power = np.exp(p * self.log) if most else first
+        for k in range(1, most + 1):
+            value: Any = 0.0
+            slope: Any = 0.0
+            for i in range(0 if self.ends else k, k + 1):
+                up, up_slope = _falling(p, i)
+                down, down_slope = _falling(-p, k - i)
+                factor = comb(k, i) * (self.ups[i] * self.downs[k - i] if self.ends else self.ups[i])
+                value = value + up * down * factor
+                if with_log:
+                    slope = slope + (up_slope * down - up * down_slope) * factor
+            out.append(power * (value if not with_log else self.log * value + slope))
+        return out
+
+
+def _expanded(a: int, b: int) -> list[complex]:
+    """(∂ + ∂̄)^a (i∂ - i∂̄)^b = Σₙ cₙ ∂^(a+b-n) ∂̄^n."""
+    out = [0j] * (a + b + 1)
+    for i in range(a + 1):
+        for j in range(b + 1):
+            out[i + j] += comb(a, i) * comb(b, j) * (-1) ** j * 1j**b
+    return out
+
+
+def _falling(p: float, k: int) -> tuple[float, float]:
+    """p (p - 1) … (p - k + 1), and its derivative by p."""
+    value, slope = 1.0, 0.0
+    for i in range(k):
+        value, slope = value * (p - i), slope * (p - i) + value
+    return value, slope

@@ -1,0 +1,201 @@
+r"""A(x) = [waves | singular functions]: what is known about a solution, added to the basis.
+
+Corners bring functions of their own (`diagnose.singular`), and a person may give expressions. The second
+solution, at another scale, has the same ones: whether they are the right ones is judged by the held-out
+points, of which there are more and more towards each corner.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis import BasisSpec, Joined, Singular
+from pibls.diagnose.singular import Corner, corners_of, functions_at
+from pibls.domain import Boundary, Domain, box_of
+from pibls.domain.face import join
+from pibls.errors import ProblemError
+from pibls.problem import Problem, Region
+from pibls.problem.lowering import LoweredProblem
+from pibls.problem.program import program
+from pibls.problem.regions import PointSet
+
+_STRONG = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
+_MOST_CORNERS = 24
+_LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
+_BESIDE = 1e-9
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """Functions to add, if there are any."""
+
+    parts: tuple[BasisSpec, ...] = ()
+    strong: bool = False
+    """Whether nothing works well without them."""
+    near: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """Points towards the corners, that judge …"""
+    inner: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """… and others, that are fitted."""
+    rim: Boundary | None = field(default=None, compare=False, repr=False)
+    """The same on the boundary."""
+
+    points: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """The corners."""
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.parts)
+
+    def placed(self, where: Mapping[Region, PointSet]) -> dict[Region, PointSet]:
+        """The points that are fitted, with more of them towards the corners."""
+        out = dict(where)
+        for region, found in where.items():
+            if region.is_inside and len(self.inner):
+                X = np.concatenate([found.sites[0], self.inner])
+                out[region] = PointSet((X,), np.zeros_like(X))
+            elif self.rim is not None and region.is_boundary and region.sites == 1:
+                more = self.rim.select(region.mask(self.rim))
+                # In the corner itself derivatives are infinite, or have another value on each side.
+                apart = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2).min(axis=1)
+                kept = apart > _BESIDE * float(np.abs(self.rim.points).max() or 1.0)
+                X = np.concatenate([found.sites[0][kept], more.points])
+                out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
+        return out
+
+    def joined(self, spec: BasisSpec, share: float = 1.0) -> BasisSpec:
+        """A basis with these functions beside it; for a ``share`` below 1, without the highest powers."""
+        if not self.parts:
+            return spec
+        less = (p.reduced(share) if isinstance(p, Singular) and share < 1.0 else p for p in self.parts)
+        return Joined((spec, *less))
+
+
+def enrichment_of(lowered: LoweredProblem, domain: Domain, given: Sequence[BasisSpec] = ()) -> Enrichment:
+    """What corners and a person bring."""
+    corners = corners_of(lowered, domain)
+    if len(corners) > _MOST_CORNERS:
+        # The worst of them; a digitised outline has hundreds that are as good as straight.
+        corners = tuple(sorted(corners, key=_first)[:_MOST_CORNERS])
+    found = [functions_at(corner, lowered, domain) for corner in corners]
+    strong = any(_first(corner) < _STRONG for corner in corners) or bool(given)
+    singular = [c for c in corners if math.isfinite(_first(c))]
+    none = np.empty((0, lowered.dimension))
+    near, inner = (
+        np.concatenate([none, *(_towards(corner, domain, shift) for corner in singular)])
+        for shift in (0.5, 0.2)
+    )
+    parts = (*(f for some in found for f in some), *given)
+    rim = join([corner.sides for corner in corners], 2) if corners else None
+    return Enrichment(parts, strong, near, inner, rim, np.array([c.point for c in corners]).reshape(-1, 2))
+
+
+def _first(corner: Corner) -> float:
+    """The least power of any unknown that is no whole number."""
+    powers = [corner.first_power(k) for k in range(len(corner.kinds))]
+    return min((p for p in powers if p is not None), default=math.inf)
+
+
+def _towards(corner: Corner, domain: Domain, shift: float) -> Array:
+    """Points of the domain at ever smaller distances from a corner."""
+    box = box_of(domain)
+    reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
+    r = reach * 0.5 ** (np.arange(_LEVELS) + shift)
+    angle = corner.start + corner.angle * (np.arange(_ANGLES) + shift) / _ANGLES
+    away = r[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    X = np.array(corner.point) + away.reshape(-1, 2)
+    return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
+
+
+@dataclass(frozen=True)
+class Given:
+    """Expressions of the coordinates, as functions of a basis; there is nothing to draw."""
+
+    expressions: tuple[Any, ...]
+    coordinates: tuple[Any, ...]
+    _compiled: dict[MultiIndex, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.expressions)
+
+    def draw(self, box: Array, rng: np.random.Generator) -> Given:
+        return self
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        return [self._at(X, alpha) for alpha in alphas]
+
+    def _at(self, X: Array, alpha: MultiIndex) -> Array:
+        if alpha not in self._compiled:
+            order = [(c, n) for c, n in zip(self.coordinates, alpha, strict=True) if n]
+            self._compiled[alpha] = program(
+                list(self.coordinates), [e.diff(*order) if order else e for e in self.expressions]
+            )
+        out = np.empty((len(X), self.size), order="F")
+        self._fill(out, X, alpha)
+        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(bad):
+            # A singular point on the boundary: what is right beside it, towards the middle.
+            size = float(np.abs(X).max()) or 1.0
+            beside = X[bad] + _BESIDE * (X.mean(axis=0) - X[bad]) + 1e-12 * size
+            part = np.empty((len(bad), self.size), order="F")
+            self._fill(part, beside, alpha)
+            out[bad] = np.nan_to_num(part)
+        return out
+
+    def _fill(self, out: Array, X: Array, alpha: MultiIndex) -> None:
+        with np.errstate(all="ignore"):
+            values = self._compiled[alpha](*X.T)
+        for column, value in enumerate(values):
+            if np.iscomplexobj(value):
+                value = np.where(np.imag(value) == 0, np.real(value), np.nan)
+            out[:, column] = value
+
+
+def given_functions(enrich: Any, problem: Problem) -> tuple[BasisSpec, ...]:
+    """What a person gave as ``enrich``: SymPy expressions of the coordinates."""
+    if enrich is None:
+        return ()
+    if isinstance(enrich, sp.Expr):
+        enrich = [enrich]
+    if not isinstance(enrich, Sequence) or isinstance(enrich, str) or not enrich:
+        raise _refused(repr(enrich))
+    coordinates = problem.coordinates
+    real = {c: sp.Symbol(c.name, real=True) for c in coordinates}
+    out = []
+    for e in enrich:
+        if not isinstance(e, sp.Expr) or e.atoms(sp.core.function.AppliedUndef):
+            raise _refused(repr(e))
+        strange = e.free_symbols - set(coordinates) - set(problem.parameters)
+        if strange:
+            raise _refused(f"{e}, with the free symbol {', '.join(sorted(map(str, strange)))}")
+        if not e.free_symbols & set(coordinates):
+            raise _refused(f"the constant {e}")
+        out.append(e.subs(problem.parameters).xreplace(real))
+    made = Given(tuple(out), tuple(real[c] for c in coordinates))
+    X = np.asarray(problem.domain.interior(64, np.random.default_rng(0)), dtype=float)
+    values = np.empty((len(X), made.size))
+    for column, table in enumerate(made.jets(X, [(0,) * len(coordinates)])[0].T):
+        values[:, column] = table
+        if not np.isfinite(table).all() or not table.any():
+            raise _refused(f"{enrich[column]}, which is not finite, or zero, inside the domain")
+    return (made,)
+
+
+def _refused(got: str) -> ProblemError:
+    return ProblemError(
+        "enrich",
+        expected="a list of SymPy expressions of the coordinates",
+        got=got,
+        remedy="Write enrich=[sympy.sqrt(x**2 + y**2)]: functions that the solution is made of, besides what "
+        "is smooth. They may be singular on the boundary.",
+    )

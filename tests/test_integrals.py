@@ -1,0 +1,267 @@
+"""∫ e dx: rules on shapes, integrals in conditions, and integrals of a solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.domain.quadrature import rule_boundary, rule_inside, settled
+from pibls.errors import ProblemError
+from pibls.io import parse_problem, problem_text
+
+x, y, z, r, t = sp.symbols("x y z r t")
+u, v, p = (sp.Function(name)(x, y) for name in "uvp")
+BOX = pibls.Box({x: (0, 1), y: (0, 1)})
+HOLE = pibls.Disk((x, y), (0.5, 0.5), 0.2)
+RING = [(np.cos(s) * (1 + 0.2 * np.cos(3 * s)), np.sin(s)) for s in np.linspace(0, 2 * np.pi, 17)[:-1]]
+PLANE: dict[str, Any] = {
+    "box": BOX,
+    "disc": HOLE,
+    "box minus disc": BOX - HOLE,
+    "box and disc": BOX | pibls.Disk((x, y), (1, 0.5), 0.3),
+    "L": pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 0.5), (0.5, 0.5), (0.5, 1), (0, 1)]),
+    "L of boxes": BOX - pibls.Box({x: (0.5, 1.5), y: (0.5, 1.5)}),
+    "turned ellipse": pibls.Ellipse((x, y), (0, 0), (1, 0.3)).turned(0.4),
+    "many-sided": pibls.Polygon((x, y), [(np.cos(s), np.sin(s)) for s in np.linspace(0, 2 * np.pi, 90)[:-1]]),
+    "level set": pibls.Implicit(x**4 + y**4 - x * y / 2 - 1, {x: (-2, 2), y: (-2, 2)}),
+    "spline": pibls.Spline((x, y), RING),
+    "holes": BOX
+    - pibls.Disk((x, y), (0.3, 0.3), 0.1)
+    - pibls.Disk((x, y), (0.7, 0.65), 0.12)
+    - HOLE.scaled(0.3),
+}
+
+
+def laplacian(w: Any) -> Any:
+    return w.diff(x, 2) + w.diff(y, 2)
+
+
+@pytest.mark.parametrize("name", PLANE)
+def test_divergence_theorem(name: str) -> None:
+    """∫ div F = ∮ F·n, for an F that is no polynomial: both rules, normals and lengths at once."""
+    domain = PLANE[name]
+    inside = settled(lambda n: rule_inside(domain, n), 24, 160)
+    around = settled(lambda n: rule_boundary(domain, n), 24, 160)
+    X, Y, N = inside.points, around.points, around.normals
+    flux = np.sin(2 * Y[:, 0] + Y[:, 1]) * N[:, 0] + np.exp(Y[:, 0]) * Y[:, 1] ** 2 * N[:, 1]
+    source = 2 * np.cos(2 * X[:, 0] + X[:, 1]) + 2 * np.exp(X[:, 0]) * X[:, 1]
+    assert np.all(domain.contains(X))
+    assert inside.weights @ source == pytest.approx(around.weights @ flux, abs=2e-10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "volume"),
+    [
+        (pibls.Interval(x, -1, 2), 3.0),
+        (pibls.Ball((x, y, z), (1, 0, 0), 2), 32 * np.pi / 3),
+        (pibls.Ball(sp.symbols("a:4"), (0, 0, 0, 0), 1), np.pi**2 / 2),
+        (HOLE.extruded(z, 0, 3), 3 * np.pi * 0.04),
+        (pibls.Disk((r, z), (2, 0), 1).revolved(x, y), 4 * np.pi**2),
+        (pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)}).turned(0.3, axis=z), 6.0),
+    ],
+)
+def test_volumes(shape: Any, volume: float) -> None:
+    assert rule_inside(shape, 16).weights.sum() == pytest.approx(volume, rel=1e-12)
+
+
+def test_a_body_of_which_only_contains_is_known() -> None:
+    cut = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)}) - pibls.Ball((x, y, z), (0, 0, 0), 0.5)
+    exact = 1 - np.pi / 48
+    errors = [abs(rule_inside(cut, n).weights.sum() - exact) for n in (12, 36)]
+    assert errors[0] < 1e-3
+    assert errors[1] < 1e-4
+
+
+def test_surfaces() -> None:
+    assert rule_boundary(pibls.Ball((x, y, z), (0, 1, 0), 2), 12).weights.sum() == pytest.approx(16 * np.pi)
+    body = pibls.Box({x: (0, 1), y: (0, 2), z: (0, 3)})
+    assert rule_boundary(body, 8).weights.sum() == pytest.approx(22.0)
+
+
+def stokes(domain: Any, pressure: Any, exact: tuple[Any, Any, Any]) -> Any:
+    a, b, q = exact
+    return pibls.Problem(
+        domain,
+        [
+            sp.Eq(-laplacian(u) + p.diff(x), -laplacian(a) + q.diff(x)),
+            sp.Eq(-laplacian(v) + p.diff(y), -laplacian(b) + q.diff(y)),
+            sp.Eq(u.diff(x) + v.diff(y), 0),
+        ],
+        [pibls.Dirichlet(u, a), pibls.Dirichlet(v, b), pressure],
+    )
+
+
+@pytest.mark.parametrize("name", ["box", "holes"])
+@pytest.mark.parametrize("by", ["mean", "point"])
+def test_stokes_pressure(name: str, by: str) -> None:
+    """The pressure is determined by its mean, or by its value at a point."""
+    stream = sp.sin(2 * x + y) * sp.exp(x * y / 2)
+    exact = (stream.diff(y), -stream.diff(x), sp.cos(x - 2 * y) + x * y)
+    domain = PLANE[name]
+    rule = rule_inside(domain, 40)
+    functions = [sp.lambdify((x, y), e) for e in exact]
+    mean = float(rule.weights @ functions[2](*rule.points.T))
+    condition: Any = pibls.Condition(sp.Eq(pibls.integral(p), mean))
+    if by == "point":
+        condition = pibls.Dirichlet(p, functions[2](0.1, 0.2), on={x: 0.1, y: 0.2})
+    solution = pibls.solve(stokes(domain, condition, exact), tol=1e-9)
+    X = domain.interior(500, np.random.default_rng(3)).T
+    for unknown, f in zip((u, v, p), functions, strict=True):
+        true = np.abs(solution[unknown](*X) - f(*X)).max()
+        assert true <= 1e-9
+        assert true <= solution[unknown].error.max
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_norm_is_a_nonlinear_condition(seed: int) -> None:
+    w = sp.Function("w")(x)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Eq(w.diff(x, 2) + sp.pi**2 * w, 0)],
+        [pibls.Dirichlet(w, 0), pibls.Condition(sp.Eq(pibls.integral(w**2), 1))],
+    )
+    assert not problem.is_linear
+    solution = pibls.solve(problem, guess=x, seed=seed)
+    assert solution(0.5) == pytest.approx(np.sqrt(2), abs=1e-10)
+
+
+def test_a_flux_and_two_places_in_one_condition() -> None:
+    """The left side has an unknown level; what flows out on the right is known, beside a mean inside."""
+    exact = sp.exp(x) * sp.cos(y) + x**2
+    shape = pibls.Box({x: (0, 0.5), y: (0, 0.5)})
+    total = sp.integrate(exact.diff(x).subs(x, 1), (y, 0, 1)) - 3 * sp.integrate(
+        exact, (x, 0, sp.S.Half), (y, 0, sp.S.Half)
+    )
+    condition = pibls.integral(u.diff(x), over=sp.Eq(x, 1)) - 3 * pibls.integral(u, over=shape) - total
+    sides = [
+        pibls.Neumann(u, sign * exact.diff(c), on=sp.Eq(c, level))
+        for c in (x, y)
+        for sign, level in ((-1, 0), (1, 1))
+    ]
+    problem = pibls.Problem(
+        BOX, [sp.Eq(laplacian(u), laplacian(exact))], [*sides, pibls.Condition(condition)]
+    )
+    solution = pibls.solve(problem)
+    X = np.random.default_rng(0).random((2, 300))
+    assert np.abs(solution(*X) - sp.lambdify((x, y), exact)(*X)).max() < 1e-9
+    assert solution.converged
+
+
+def test_at_every_time() -> None:
+    h = sp.Function("h")(x, t)
+    exact = sp.exp(-t) * sp.sin(x + 0.3)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(h.diff(t), h.diff(x, 2))],
+        [
+            pibls.Initial(h, exact.subs(t, 0)),
+            pibls.Dirichlet(h, exact, on=sp.Eq(x, 0)),
+            pibls.Condition(sp.Eq(pibls.integral(h), sp.integrate(exact, (x, 0, 1)))),
+        ],
+    )
+    solution = pibls.solve(problem)
+    X = np.random.default_rng(0).random((2, 300))
+    assert np.abs(solution(*X) - sp.lambdify((x, t), exact)(*X)).max() < 1e-9
+    mass = solution.integral(h, t=0.5)
+    assert abs(mass - float(sp.integrate(exact.subs(t, 0.5), (x, 0, 1)))) <= mass.error < 1e-9
+    with pytest.raises(ProblemError, match=r"integral\(t\): expected a time, got None"):
+        solution.integral(h)
+    with pytest.raises(ProblemError, match="a time from 0 to 1"):
+        solution.integral(h, t=3)
+
+
+@pytest.fixture(scope="module")
+def solved() -> Any:
+    exact = sp.exp(x) * sp.cos(y) + x**2
+    problem = pibls.Problem(BOX - HOLE, [sp.Eq(laplacian(u), laplacian(exact))], [pibls.Dirichlet(u, exact)])
+    return pibls.solve(problem), exact
+
+
+def test_integrals_of_a_solution(solved: Any) -> None:
+    solution, exact = solved
+    area = 1 - 0.04 * np.pi
+    wanted = [
+        (solution.integral(1), area),
+        (solution.integral(laplacian(u)), 2 * area),
+        (solution.integral(pibls.dn(u), over=solution.problem.domain.boundary), 2 * area),
+        (solution.integral(pibls.dn(u), over=HOLE.boundary), -2 * 0.04 * np.pi),
+        (solution.integral(u, over=sp.Eq(x, 0)), np.sin(1.0)),
+        (solution.integral(u, over=sp.Eq(x, sp.Rational(1, 8))), np.exp(0.125) * np.sin(1.0) + 1 / 64),
+        (solution.integral(1, over=sp.Eq((x - 0.5) ** 2 + (y - 0.5) ** 2, 0.09)), 0.6 * np.pi),
+        (solution.integral(1, over=pibls.Disk((x, y), (0.5, 0.5), 0.3)), np.pi * 0.05),
+        (
+            solution.integral(u**2, over=pibls.Box({x: (0, 0.25), y: (0, 0.25)})),
+            float(sp.integrate(sp.expand(exact**2), (x, 0, 0.25), (y, 0, 0.25))),
+        ),
+    ]
+    for found, true in wanted:
+        assert abs(found - true) <= found.error < 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
+def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
+    """A coarse solution has a coarse integral, and its error says so."""
+    exact = sp.sin(9 * x) * sp.sin(7 * y)
+    problem = pibls.Problem(BOX, [sp.Eq(laplacian(u), laplacian(exact))], [pibls.Dirichlet(u, exact)])
+    true = float(sp.integrate(exact, (x, 0, 1), (y, 0, 1)))
+    for seed in range(4):
+        solution = pibls.solve(problem, basis=pibls.Waves(60, scale=9.0), seed=seed)
+        found = solution.integral(u)
+        assert 1e-10 < abs(found - true) <= found.error
+
+
+def test_in_a_problem_file() -> None:
+    text = """
+equations = ["laplacian(u) = 4"]
+[domain]
+x = [0, 1]
+y = [0, 1]
+[[conditions]]
+neumann = "u"
+value = "2*x"
+on = "x = 0 or x = 1"
+[[conditions]]
+equation = "u_y = 2*y"
+on = "y = 0 or y = 1"
+[[conditions]]
+equation = "integral(u) = 2/3"
+[[conditions]]
+equation = "integral(dn(u)) = 2"
+on = "y = 1"
+"""
+    problem = parse_problem(text).problem
+    assert parse_problem(problem_text(problem)).problem.statements == problem.statements
+    assert pibls.solve(problem)(0.3, 0.4) == pytest.approx(0.25, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (lambda: pibls.Condition(pibls.integral(u) ** 2 - 1), "integrals times constants"),
+        (lambda: pibls.Condition(x * pibls.integral(u) - 1), "integrals times constants"),
+        (lambda: pibls.Condition(pibls.integral(u) - u), "integrals times constants"),
+        (lambda: pibls.Condition(pibls.integral(pibls.dn(u))), "a boundary, where the normal is defined"),
+        (lambda: pibls.Condition(pibls.integral(u, over=3)), "None, a shape, shape.boundary"),
+        (lambda: pibls.Condition(pibls.integral(u, over=pibls.Disk((x, z), (0, 0), 1))), "a shape in"),
+        (lambda: pibls.Condition(pibls.integral(pibls.integral(u))), "an integral of an integral"),
+        (lambda: pibls.Condition(pibls.integral([u])), "a SymPy expression of the unknowns"),
+    ],
+)
+def test_what_is_refused(condition: Any, words: str) -> None:
+    with pytest.raises(ProblemError, match=words):
+        pibls.Problem(BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), condition()])
+
+
+def test_not_in_equations_and_not_in_cells() -> None:
+    with pytest.raises(ProblemError, match="Integrals stand in conditions"):
+        pibls.Problem(BOX, [sp.Eq(laplacian(u), pibls.integral(u))], [pibls.Dirichlet(u, 0)])
+    problem = pibls.Problem(
+        BOX, [sp.Eq(laplacian(u), 0)], [pibls.Neumann(u, 0), pibls.Condition(sp.Eq(pibls.integral(u), 1))]
+    )
+    with pytest.raises(ProblemError, match="one basis for the whole domain"):
+        pibls.solve(problem, basis=pibls.Decomposed((2, 2), pibls.Waves(40, scale=4.0)))
+    assert pibls.solve(problem)(0.2, 0.7) == pytest.approx(1.0, abs=1e-10)

@@ -1,0 +1,240 @@
+"""u ~ r^α: corners that are found, their functions, and functions of a person's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Singular, Tip
+from pibls.diagnose.singular import corners_of
+from pibls.errors import ProblemError
+from pibls.problem.lowering import lower
+
+x, y = sp.symbols("x y")
+u = sp.Function("u")(x, y)
+BOX = pibls.Box({x: (0, 1), y: (0, 1)})
+L = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+L_OF_BOXES = pibls.Box({x: (-1, 1), y: (-1, 1)}) - pibls.Box({x: (0, 2), y: (-2, 0)})
+
+
+def laplacian(w: Any) -> Any:
+    return w.diff(x, 2) + w.diff(y, 2)
+
+
+def two_thirds(a: Any, b: Any) -> Any:
+    return (a**2 + b**2) ** (1 / 3) * np.sin(2 / 3 * (np.arctan2(b, a) % (2 * np.pi)))
+
+
+def root(a: Any, b: Any) -> Any:
+    """√r cos(θ/2) about (1/2, 0): zero to the left on y = 0, without flux to the right."""
+    return np.hypot(a - 0.5, b) ** 0.5 * np.cos(0.5 * np.arctan2(b, a - 0.5))
+
+
+@pytest.mark.parametrize("end", [None, (-0.5, -0.2)])
+def test_derivatives(end: Any) -> None:
+    """Every derivative against a difference of the one below it; without ζ̄, Δ = 0 exactly."""
+    terms = ((2 / 3, 0, 0, 0.3), (2.0, 0, 1, 1.0), (0.0, 0, 1, 0.0), (1.5, 2, 0, 0.0), (3.3, 1, 1, 0.2))
+    rng = np.random.default_rng(0)
+    basis = Singular(Tip((0.1, 0.2), 0.7, 2.0, end), terms).draw(np.zeros((2, 2)), rng)
+    X, h = rng.random((7, 2)) + 0.15, 1e-5
+    for alpha in [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (2, 0), (2, 1)]:
+        for axis in (0, 1):
+            step = h * np.eye(2)[axis]
+            higher = (alpha[0] + (axis == 0), alpha[1] + (axis == 1))
+            slope = (basis.jets(X + step, [alpha])[0] - basis.jets(X - step, [alpha])[0]) / (2 * h)
+            assert np.allclose(basis.jets(X, [higher])[0], slope, rtol=1e-5, atol=1e-5)
+    xx, yy = basis.jets(X, [(2, 0), (0, 2)])
+    assert np.all(xx[:, :3] + yy[:, :3] == 0)
+    at_corner = basis.jets(np.array([[0.1, 0.2]]), [(0, 0), (1, 0)])
+    assert np.abs(at_corner[0][0, [0, 1, 3, 4]]).max() < 1e-60
+    assert np.isfinite(at_corner[1]).all()
+
+
+def found(problem: Any) -> dict[tuple[float, float], tuple[float, Any]]:
+    corners = corners_of(lower(problem), problem.domain)
+    return {
+        (round(c.point[0], 12) + 0.0, round(c.point[1], 12) + 0.0): (
+            round(np.degrees(c.angle), 6),
+            c.first_power(0),
+        )
+        for c in corners
+    }
+
+
+def test_corners_are_found() -> None:
+    poisson = [sp.Eq(laplacian(u), -1)]
+    for shape in (L, L_OF_BOXES):
+        corners = found(pibls.Problem(shape, poisson, [pibls.Dirichlet(u, 0)]))
+        assert corners[0.0, 0.0] == (270.0, pytest.approx(2 / 3))
+        assert corners[-1.0, 1.0] == (90.0, None)
+        assert len(corners) == 6
+    mixed = [pibls.Dirichlet(u, 0), pibls.Neumann(u, 0, on=sp.And(sp.Eq(y, 0), x > sp.Rational(3, 10)))]
+    corners = found(pibls.Problem(BOX, poisson, mixed))
+    assert corners[0.3, 0.0] == (180.0, pytest.approx(0.5))
+    assert corners[1.0, 0.0] == (90.0, None)
+    assert found(pibls.Problem(pibls.Disk((x, y), (0, 0), 1), poisson, [pibls.Dirichlet(u, 0)])) == {}
+    halves = [pibls.Dirichlet(u, 0), pibls.Neumann(u, 0, on=x > 0)]
+    assert set(found(pibls.Problem(pibls.Disk((x, y), (0, 0), 1), poisson, halves))) == {
+        (0.0, 1.0),
+        (0.0, -1.0),
+    }
+    triangle = pibls.Polygon((x, y), [(0, 0), (2, 0), (0, 1)])
+    angles = [angle for angle, _ in found(pibls.Problem(triangle, poisson, [pibls.Dirichlet(u, 0)])).values()]
+    assert sum(angles) == pytest.approx(180)
+
+
+def test_where_the_powers_are_not_known_there_are_none() -> None:
+    """Other leading parts, oblique derivatives, no condition: nothing is added."""
+    conditions = [pibls.Dirichlet(u, 0)]
+    anisotropic = pibls.Problem(L, [sp.Eq(u.diff(x, 2) + 3 * u.diff(y, 2), 1)], conditions)
+    fourth = pibls.Problem(
+        L, [sp.Eq(laplacian(laplacian(u)), 1)], [pibls.Dirichlet(u, 0, on=L), pibls.Neumann(u, 0, on=L)]
+    )
+    oblique = pibls.Problem(L, [sp.Eq(laplacian(u), 1)], [pibls.Condition(u.diff(x) + u - 1, on=L)])
+    assert found(anisotropic) == found(fourth) == found(oblique) == {}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["re-entrant", "of boxes", "mixed side", "mixed corner"])
+def test_known_singular_solutions(name: str, seed: int) -> None:
+    """Zero settings, far below 1e-8, and the estimate holds."""
+    exact = root if name.startswith("mixed") else two_thirds
+    if name == "mixed corner":  # the right half of √r cos(θ/2), about a corner
+        domain: Any = pibls.Polygon((x, y), [(0.5, 0), (1, 0), (1, 1), (0, 1), (0, 0.5)])
+        angle = 0.75 * np.pi
+        power = 0.5 * np.pi / angle
+
+        def exact(a: Any, b: Any) -> Any:  # zero on the slanted side, without flux on y = 0
+            return np.hypot(a - 0.5, b) ** power * np.cos(power * np.arctan2(b, a - 0.5))
+    else:
+        domain = {"re-entrant": L, "of boxes": L_OF_BOXES, "mixed side": BOX}[name]
+    conditions: list[Any] = [pibls.Dirichlet(u, exact)]
+    if name.startswith("mixed"):
+        conditions.append(pibls.Neumann(u, 0, on=sp.And(sp.Eq(y, 0), x > 0.5)))
+    solution = pibls.solve(pibls.Problem(domain, [sp.Eq(laplacian(u), 0)], conditions), seed=seed)
+    X = domain.interior(1000, np.random.default_rng(seed)).T
+    true = np.abs(solution(*X) - exact(*X)).max()
+    assert true <= 1e-10
+    assert true <= solution.error.max
+    assert solution.converged
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_poisson_on_the_square(seed: int) -> None:
+    """-Δu = 1, u = 0: logarithms in the corners; u(1/2, 1/2) from its series."""
+    problem = pibls.Problem(BOX, [sp.Eq(laplacian(u), -1)], [pibls.Dirichlet(u, 0)])
+    solution = pibls.solve(problem, seed=seed)
+    k = np.arange(1, 60, 2)
+    series = 0.125 - np.sum(4 / (np.pi * k) ** 3 * np.sin(0.5 * np.pi * k) / np.cosh(0.5 * np.pi * k))
+    assert abs(solution(0.5, 0.5) - series) <= solution.error.max <= 1e-10
+
+
+def bound(solution: Any, source: float) -> float:
+    """|u - u*| ≤ max_∂Ω |u| + ½ max |Δu + source|, by the maximum principle, the barrier being 1 - |x|²/2."""
+    domain, rng = solution.problem.domain, np.random.default_rng(7)
+    X, s = domain.interior(20_000, rng), 10.0 ** -np.arange(1, 9)
+    near = np.concatenate([np.column_stack([c * s, d * s]) for c, d in ((1, 1), (-1, 1), (-1, -1), (0.1, 1))])
+    inside = np.concatenate([X, near[domain.contains(near)]])
+    around = np.concatenate([domain.boundary(10_000, rng).points, np.column_stack([s, 0 * s])])
+    off = np.abs(solution.evaluate(laplacian(u), *inside.T) + source).max()
+    return float(np.abs(solution(*around.T)).max() + 0.5 * off)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_poisson_on_the_l_shape(seed: int) -> None:
+    """-Δu = 1, u = 0: its error is bounded by what the maximum principle says of it."""
+    problem = pibls.Problem(L, [sp.Eq(laplacian(u), -1)], [pibls.Dirichlet(u, 0)])
+    solution = pibls.solve(problem, seed=seed)
+    assert bound(solution, 1.0) < 1e-9
+    assert solution.error.max < 1e-10
+    assert solution.converged
+    total = solution.integral(u)
+    energy = solution.integral(u.diff(x) ** 2 + u.diff(y) ** 2)  # ∫ |∇u|² = ∫ u, and infinite at the corner
+    assert abs(total - energy) <= total.error + energy.error
+    assert total.error < 1e-6
+
+
+def test_lower_terms() -> None:
+    """Δu + 4u = 0 with J_{2/3}(2r) sin(2θ/3)."""
+    from scipy.special import jv
+
+    def bessel(a: Any, b: Any) -> Any:
+        return jv(2 / 3, 2 * np.hypot(a, b)) * np.sin(2 / 3 * (np.arctan2(b, a) % (2 * np.pi)))
+
+    problem = pibls.Problem(L, [sp.Eq(laplacian(u) + 4 * u, 0)], [pibls.Dirichlet(u, bessel)])
+    solution = pibls.solve(problem, tol=1e-8)
+    X = L.interior(1000, np.random.default_rng(0)).T
+    true = np.abs(solution(*X) - bessel(*X)).max()
+    assert true <= min(solution.error.max, 1e-8)
+
+
+def test_functions_of_a_persons_own() -> None:
+    """A crack along the side that no condition tells of: √r sin(θ/2) as an expression, and what it is for."""
+    r = sp.sqrt(x**2 + y**2)
+    crack = sp.sqrt((r - x) / 2)
+    domain = pibls.Box({x: (-1, 1), y: (0, 1)})
+    exact = sp.lambdify((x, y), crack + sp.cos(x) * sp.cosh(y))
+    problem = pibls.Problem(domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, exact)])
+    solution = pibls.solve(problem, enrich=[crack])
+    X = domain.interior(1000, np.random.default_rng(0)).T
+    true = np.abs(solution(*X) - exact(*X)).max()
+    assert true <= solution.error.max <= 1e-9
+    assert solution.converged
+
+
+@pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wrong_function_is_seen(seed: int) -> None:
+    """r^0.6 in the place of r^(1/2): both solutions have it, and the estimate must not be taken in."""
+    r, angle = sp.sqrt(x**2 + y**2), sp.atan2(y, x)
+    domain = pibls.Box({x: (-1, 1), y: (0, 1)})
+    exact = sp.lambdify((x, y), r ** sp.Rational(1, 2) * sp.sin(angle / 2))
+    problem = pibls.Problem(domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, exact)])
+    wrong = r ** sp.Rational(3, 5) * sp.sin(3 * angle / 5)
+    solution = pibls.solve(problem, enrich=[wrong], seed=seed, time_limit=4)
+    X = domain.interior(2000, np.random.default_rng(0)).T
+    assert not solution.converged
+    assert solution.error.max >= np.abs(solution(*X) - exact(*X)).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("enrich", "words"),
+    [
+        ("sqrt(x)", "a list of SymPy expressions"),
+        ([], "a list of SymPy expressions"),
+        ([u], "a list of SymPy expressions"),
+        ([sp.Symbol("k") * x], "the free symbol k"),
+        ([sp.Integer(3)], "the constant 3"),
+        ([sp.log(-1 - x)], "not finite"),
+    ],
+)
+def test_what_is_refused(enrich: Any, words: str) -> None:
+    problem = pibls.Problem(BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0)])
+    with pytest.raises(ProblemError, match=words):
+        pibls.solve(problem, enrich=enrich)
+
+
+def test_on_disk(tmp_path: Any) -> None:
+    solution = pibls.solve(pibls.Problem(L, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, two_thirds)]))
+    solution.save(tmp_path / "corner.pibls")
+    again = pibls.load(tmp_path / "corner.pibls")
+    X = L.interior(100, np.random.default_rng(0)).T
+    assert np.array_equal(again(*X), solution(*X))
+    assert again.error == solution.error
+
+
+def test_values_that_jump_and_sums_of_value_and_flux() -> None:
+    """One hot side: u(1/2, 1/2) = 1/4 by symmetry. Robin's condition on the L-shape: two seeds agree."""
+    lid = pibls.Problem(
+        BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 1, on=sp.Eq(y, 1))]
+    )
+    solution = pibls.solve(lid)
+    assert abs(solution(0.5, 0.5) - 0.25) <= solution.error.max <= 1e-10
+    robin = pibls.Problem(L, [sp.Eq(laplacian(u), -1)], [pibls.Robin(u, 1, 1, 1)])
+    one, two = (pibls.solve(robin, seed=seed) for seed in (0, 1))
+    X = L.interior(500, np.random.default_rng(0)).T
+    assert np.abs(one(*X) - two(*X)).max() <= one.error.max + two.error.max <= 1e-8
