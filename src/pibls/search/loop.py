@@ -45,8 +45,12 @@ class Search:
         self.plans = [waves]
         if self.bench.extra:
             self.plans.append(
-                replace(
-                    waves,
+                WavePlan(
+                    self.bench,
+                    self.budget,
+                    points=self.points,
+                    method=self.method,
+                    guess=self.guess,
                     extra=self.bench.extra,
                     patience=0.0 if self.bench.extra.strong else _SOON,
                     tries=1,

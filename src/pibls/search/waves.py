@@ -87,7 +87,7 @@ class WavePlan(Plan):
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
 
     def _growth(self, factor: float) -> float:
-        """Seconds of an attempt that many times wider over those of the last; added functions stay as many."""
+        """Seconds of an attempt that many times wider over those of the last."""
         assert self.now is not None
         width = self._width(self.now)
         wider = max(factor, 1.0) * width + self.extra.size
