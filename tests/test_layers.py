@@ -26,6 +26,7 @@ LAYERS = (
     ("notebook",),
     ("solve",),
     ("sensitivity", "sweeps", "events"),
+    ("fitting",),
     ("cases",),
     ("io",),
     ("cli",),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Solid,
         Spline,
     )
+    from pibls.fitting import Data, Fit, fit
     from pibls.io import load
     from pibls.io.drawings import read_shape
     from pibls.linalg import SVD, PivotedQR, RidgeQR
@@ -97,6 +98,9 @@ _LATER = {
     "load": "io",
     "read_shape": "io.drawings",
     "sweep": "sweeps",
+    "Data": "fitting",
+    "Fit": "fitting",
+    "fit": "fitting",
 }
 
 
@@ -119,6 +123,7 @@ __all__ = [
     "Broad",
     "Condition",
     "ConvergenceWarning",
+    "Data",
     "Decomposed",
     "Dirichlet",
     "Disk",
@@ -127,6 +132,7 @@ __all__ = [
     "Ellipse",
     "ErrorEstimate",
     "Features",
+    "Fit",
     "GaussNewton",
     "Implicit",
     "Initial",
@@ -158,6 +164,7 @@ __all__ = [
     "cases",
     "div",
     "dn",
+    "fit",
     "grad",
     "known",
     "load",
