@@ -3,7 +3,6 @@ r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that wer
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import time_of
-from pibls.errors import ConvergenceWarning, PiblsError, ProblemError
+from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.data import Data
 from pibls.fitting.held import Chain, Held
 from pibls.fitting.slopes import Varied
@@ -94,9 +93,11 @@ class Experiment:
         try:
             self._chain = self._held.begin(found)
         except LostError:
-            raise PiblsError(
-                "The solution that a search found could not be found again in its own space. "
-                f"Its status is: {found.explanation}"
+            raise ProblemError(
+                "tol",
+                expected="solutions that are found again from where they are",
+                got=f"one that is not, with tol = {found.tol:g}. {found.explanation}",
+                remedy="Lower tol.",
             ) from None
         self._theta = theta.copy()
         return found
@@ -160,9 +161,3 @@ def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
 def _size(solution: Solution) -> float:
     X = solution.problem.domain.interior(128, np.random.default_rng(0))
     return max(float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns)
-
-
-def experiments_of(
-    problems: Sequence[Problem], data: Sequence[Sequence[Data]], unknowns: Unknowns, settings: dict[str, Any]
-) -> list[Experiment]:
-    return [Experiment(p, tuple(d), unknowns, settings) for p, d in zip(problems, data, strict=True)]

@@ -31,7 +31,7 @@ def fit(
     start: Mapping[Any, Any] | None = None,
     loss: str = "linear",
     tol: float = 1e-6,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-6,
     starts: int = 1,
     max_steps: int = 60,
     seed: int = 0,

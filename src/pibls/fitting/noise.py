@@ -39,7 +39,7 @@ class Residuals:
         if self.runs_p <= _SUSPECT:
             words.append(
                 f"neighbours err alike (runs test p = {self.runs_p:.1g}, "
-                f"Durbin-Watson {self.durbin_watson:.2f}): the model lacks something, or the noise is correlated"
+                f"Durbin-Watson {self.durbin_watson:.2f}): the model lacks something, or noise is correlated"
             )
         return "; ".join(words) if words else "the residuals look like noise"
 

@@ -126,8 +126,9 @@ class Stage:
             if own and (change == np.inf or (change > _DIVERGES and change > 2.0 * last)):
                 raise LostError
             w, r = moved, r_new
-            if change <= _SETTLED or (change <= _FLOOR and change > 0.3 * last):
-                return Solved(system, w, J, rows, factors, _norm(r, rows) / (_norm(b, rows) or 1.0))
+            left = _norm(r, rows) / (_norm(b, rows) or 1.0)
+            if change <= _SETTLED or (change <= max(_FLOOR, 0.3 * left) and change > 0.3 * last):
+                return Solved(system, w, J, rows, factors, left)
             if own and slow and not system.is_linear:
                 factors = None
             last = change
