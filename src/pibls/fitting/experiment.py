@@ -47,6 +47,10 @@ class Experiment:
     _chain: Chain | None = None
     _theta: Array = field(default_factory=lambda: np.empty(0))
     _measured: list[Measured] = field(default_factory=list)
+    searched: Array | None = None
+    """Where the space was searched for, …"""
+    found: Solution | None = None
+    """… and what was found there."""
 
     def __post_init__(self) -> None:
         own = list(self.problem.parameters)
@@ -74,6 +78,8 @@ class Experiment:
         """Have the solution at θ: near the last one in its space, otherwise by a search."""
         if self._chain is not None and np.array_equal(theta, self._theta):
             return
+        if self._chain is None:
+            self._recall()
         if self._held is not None and self._chain is not None:
             step = (theta - self._theta)[self._wanted]
             try:
@@ -100,7 +106,22 @@ class Experiment:
                 remedy="Lower tol.",
             ) from None
         self._theta = theta.copy()
+        self.searched, self.found = theta.copy(), found
+        if self._held.small:
+            own = theta.copy()
+            self.problem.structure[self._key] = (self._held, self._chain, own)
         return found
+
+    @property
+    def _key(self) -> str:
+        return f"fit {self.unknowns.symbols} {sorted(self.settings.items())}"
+
+    def _recall(self) -> None:
+        """The space that an earlier fit of this problem has searched for."""
+        kept = self.problem.structure.get(self._key)
+        if kept is not None and not self.searches:
+            self._held, self._chain, searched = kept
+            self._theta = self.searched = searched.copy()
 
     def predict(self, theta: Array) -> Array:
         """g[u(θ)] at all data."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.quasi import halton
 from pibls.errors import PiblsError, ProblemError
 from pibls.fitting.data import Data
 from pibls.fitting.directions import verdict_of
@@ -17,9 +18,9 @@ from pibls.fitting.misfit import Descent, FitProgress, Misfit, check_loss
 from pibls.fitting.result import Fit
 from pibls.fitting.unknowns import Unknowns, read_unknowns
 from pibls.problem import Problem
-from pibls.solution import Solution
 
 _ROUNDS = 3  # of searching for a space at the optimum
+_NEAR = 0.03  # relative distance in the parameters within which a space serves without another look
 _SAME = 0.02  # of σ: values that move less when the space is searched for anew are the same
 
 
@@ -108,7 +109,7 @@ def fit(
         assert refused is not None
         raise refused
     _, found, misfit = best
-    found, solutions, moved = _settled(experiments, misfit, found, tolerance, max_steps)
+    found, moved = _settled(experiments, misfit, found, tolerance, max_steps)
     verdict = verdict_of(
         unknowns.symbols,
         found.theta,
@@ -122,7 +123,6 @@ def fit(
     return Fit(
         unknowns=unknowns,
         experiments=tuple(experiments),
-        solutions=tuple(solutions),
         descent=found,
         misfit=misfit,
         identifiable=verdict,
@@ -134,19 +134,30 @@ def fit(
 
 def _settled(
     experiments: list[Experiment], misfit: Misfit, found: Descent, tolerance: float, max_steps: int
-) -> tuple[Descent, list[Solution], float]:
-    """The optimum in a space that was searched for there; how far the values moved by it, in σ."""
-    moved = np.inf
-    solutions: list[Solution] = []
+) -> tuple[Descent, float]:
+    """The optimum in a space that was searched for near it; how far the values moved by it, in σ."""
+    moved = 0.0
     for _ in range(_ROUNDS):
+        far = [e for e in experiments if _distance(e, found.theta) > _NEAR]
+        if not far:
+            break
         before = misfit.predict(found.theta)
-        solutions = [e.search(found.theta) for e in experiments]
+        for e in far:
+            e.search(found.theta)
         moved = float(np.abs((misfit.predict(found.theta) - before) / found.sigma).max())
         rounding = 1e-7 * np.abs(before).max() / found.sigma.min()
         if moved <= max(_SAME, rounding):
             break
         found = misfit.descend(found.theta, tolerance, max_steps)
-    return found, solutions, moved
+    return found, moved
+
+
+def _distance(experiment: Experiment, theta: Array) -> float:
+    """How far from θ the space was searched for, relative."""
+    if experiment.searched is None:
+        return np.inf
+    size = np.where(theta != 0, np.abs(theta), experiment.unknowns.scale)
+    return float(np.max(np.abs(experiment.searched - theta) / size))
 
 
 def _experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Data, ...]]]:
@@ -198,12 +209,10 @@ def _check_count(sets: Sequence[Sequence[Data]], unknowns: Unknowns) -> None:
 
 def _starts(unknowns: Unknowns, count: int, seed: int) -> list[Array]:
     """The start, and others spread over the bounds; as logarithms where those are far apart."""
-    from scipy.stats import qmc
-
     out = [unknowns.start]
     if count > 1:
         low, high = unknowns.low, unknowns.high
-        U = qmc.Sobol(len(unknowns), rng=np.random.default_rng(seed)).random(count - 1)
+        U = halton(count - 1, len(unknowns), np.random.default_rng(seed))
         spans = [
             np.exp(np.log(a) + x * np.log(b / a)) if a > 0 and b > 10 * a else a + x * (b - a)
             if np.isfinite(b - a) else s * 4.0 ** (2 * x - 1)

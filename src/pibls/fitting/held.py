@@ -24,6 +24,7 @@ from pibls.system.cells import CellSystem
 from pibls.system.points import place
 
 _TABLES = 20_000_000  # numbers that functions at points may take to be remembered
+_KEPT = 4000  # functions of a space that is kept with its problem
 _WORSE = 30.0  # residuals that much larger than where the space was found: it does not serve
 _STEP = 1e-5  # of a parameter, relative, where the change of faces is taken as a difference
 
@@ -84,6 +85,11 @@ class Held:
             else:
                 stages.append(Stage(p, domain))
         return cls(space, stages, tuple(moving), planes, solution.tol, evolution, starts)
+
+    @property
+    def small(self) -> bool:
+        """Whether it may be kept for the next fit."""
+        return sum(s.space.columns for s in self.stages) < _KEPT
 
     def begin(self, solution: Solution) -> Chain:
         """The chain at the parameters of the solution that the space is from."""

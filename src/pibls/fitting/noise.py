@@ -46,7 +46,7 @@ class Residuals:
 
 def residuals_of(r: Array, orders: list[Array], parameters: int, estimated: bool) -> Residuals:
     """``orders``: for each set of data, the indices of its values along a way through its points."""
-    from scipy import stats
+    from scipy import special
 
     degrees = max(len(r) - parameters, 1)
     chi2 = float(r @ r)
@@ -62,12 +62,12 @@ def residuals_of(r: Array, orders: list[Array], parameters: int, estimated: bool
         variance = (mean - 1.0) * (mean - 2.0) / (n - 1.0)
         runs = changes + len(chains)
         mean += 0.5 * (len(chains) - 1)  # a chain that ends begins a run, whatever its sign
-        p = float(stats.norm.cdf((runs - mean) / np.sqrt(max(variance, 1e-12))))
+        p = float(special.ndtr((runs - mean) / np.sqrt(max(variance, 1e-12))))
     return Residuals(
         r,
         chi2,
         degrees,
-        None if estimated else float(stats.chi2.sf(chi2, degrees)),
+        None if estimated else float(special.chdtrc(degrees, chi2)),
         p,
         float(np.sum(differences**2) / max(chi2, 1e-300)),
     )

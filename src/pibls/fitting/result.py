@@ -13,7 +13,7 @@ from pibls.errors import ProblemError
 from pibls.fitting.compare import Comparison, compared, information
 from pibls.fitting.covariance import correlation_of, covariance_of
 from pibls.fitting.directions import Verdict
-from pibls.fitting.experiment import Experiment
+from pibls.fitting.experiment import Experiment, solution_at
 from pibls.fitting.misfit import Descent, Misfit
 from pibls.fitting.noise import Residuals, residuals_of, way_through
 from pibls.fitting.profile import profile_interval, rise_of, t_quantile
@@ -30,8 +30,6 @@ class Fit:
 
     unknowns: Unknowns
     experiments: tuple[Experiment, ...]
-    solutions: tuple[Solution, ...]
-    """One for each problem."""
     descent: Descent
     misfit: Misfit
     identifiable: Verdict
@@ -45,6 +43,17 @@ class Fit:
     def parameters(self) -> tuple[Any, ...]:
         """The symbols that were fitted."""
         return self.unknowns.symbols
+
+    @cached_property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The solution of each problem at the values, with its error estimate; solved when asked for."""
+        theta = self.descent.theta
+        return tuple(
+            e.found
+            if e.found is not None and e.searched is not None and np.array_equal(e.searched, theta)
+            else solution_at(e.at(theta), e.settings)
+            for e in self.experiments
+        )
 
     @property
     def solution(self) -> Solution:
