@@ -1,6 +1,6 @@
 """P(θ ∈ [θ̂ ± t s]) = 0.95, and the optimum is SciPy's: what `pibls.fit` claims, counted.
 
-python -m benchmarks.fitting cover [DRAWS]     five problems, 200 noise draws each
+python -m benchmarks.fitting cover [DRAWS [NAME]]     five problems, or one, 200 noise draws each
 python -m benchmarks.fitting peers             against least_squares over solve_ivp with differences
 """
 
@@ -66,7 +66,7 @@ def truths() -> list[Truth]:
     X = pibls.Disk((x, y), (0, 0), 1).interior(40, rng)
     steady = pibls.Problem(
         pibls.Disk((x, y), (0, 0), 1),
-        [plane.diff(x, 2) + a * plane.diff(y, 2) + b],
+        [plane.diff(x, 2) + a * plane.diff(y, 2) + b * (1 + 3 * x)],
         [pibls.Dirichlet(plane, 0)],
         {a: 2.0, b: 3.0},
     )
@@ -90,10 +90,13 @@ def truths() -> list[Truth]:
     ]  # fmt: skip
 
 
-def cover(draws: int) -> list[dict[str, Any]]:
+def cover(draws: int, only: str = "") -> list[dict[str, Any]]:
     """For each problem and parameter: how often the interval holds the truth, and the mean error in its σ."""
-    rows = []
+    stored = json.loads(COVERAGE.read_text()) if only and COVERAGE.exists() else []
+    rows = [row for row in stored if only not in row["problem"]]
     for truth in truths():
+        if only not in truth.name:
+            continue
         solution = pibls.solve(truth.problem, tol=1e-9)
         exact = [solution.evaluate(e, *truth.points.values()) for e in truth.expressions]
         true = truth.problem.parameters
@@ -262,8 +265,8 @@ def _interpolation(s: Any, at: Any) -> Any:
     return P / P.sum(axis=1, keepdims=True)
 
 
-def main(kind: str = "cover", draws: str = "200") -> None:
-    rows, path = (cover(int(draws)), COVERAGE) if kind == "cover" else (peers(), PEERS)
+def main(kind: str = "cover", draws: str = "200", only: str = "") -> None:
+    rows, path = (cover(int(draws), only), COVERAGE) if kind == "cover" else (peers(), PEERS)
     path.write_text(json.dumps(rows, indent=1) + "\n")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Solid,
         Spline,
     )
-    from pibls.fitting import Data, Fit, fit
+    from pibls.fitting import Data, Field, Fit, fit
     from pibls.io import load
     from pibls.io.drawings import read_shape
     from pibls.linalg import SVD, PivotedQR, RidgeQR
@@ -99,6 +99,7 @@ _LATER = {
     "read_shape": "io.drawings",
     "sweep": "sweeps",
     "Data": "fitting",
+    "Field": "fitting",
     "Fit": "fitting",
     "fit": "fitting",
 }
@@ -132,6 +133,7 @@ __all__ = [
     "Ellipse",
     "ErrorEstimate",
     "Features",
+    "Field",
     "Fit",
     "GaussNewton",
     "Implicit",

@@ -2,10 +2,11 @@
 
 from pibls.fitting.compare import Comparison
 from pibls.fitting.data import Data
-from pibls.fitting.directions import Verdict
+from pibls.fitting.field import Field
 from pibls.fitting.fit import fit
 from pibls.fitting.misfit import FitProgress
 from pibls.fitting.noise import Residuals
 from pibls.fitting.result import Fit
+from pibls.fitting.verdict import Verdict
 
-__all__ = ["Comparison", "Data", "Fit", "FitProgress", "Residuals", "Verdict", "fit"]
+__all__ = ["Comparison", "Data", "Field", "Fit", "FitProgress", "Residuals", "Verdict", "fit"]

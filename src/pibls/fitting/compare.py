@@ -29,7 +29,7 @@ class Comparison:
 
 
 def compared(
-    first: tuple[int, int, float, bool], second: tuple[int, int, float, bool], aic: float, bic: float
+    first: tuple[int, float, float, bool], second: tuple[int, float, float, bool], aic: float, bic: float
 ) -> Comparison:
     """Each is (data, parameters, Σr², whether σ is estimated); Σr² in the same units for both."""
     from scipy import special
@@ -64,7 +64,7 @@ def compared(
 
 
 def information(
-    n: int, parameters: int, squares: float, log_sigma: float, estimated: int
+    n: int, parameters: float, squares: float, log_sigma: float, estimated: int
 ) -> tuple[float, float]:
     """AIC and BIC: -2 ln L + 2p, -2 ln L + p ln n; each estimated σ is a parameter too.
 

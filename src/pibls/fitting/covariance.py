@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.fitting.misfit import weight_of
+from pibls.fitting.losses import weight_of
 
 NULL = 1e-5
 """Singular values of the scaled Jacobian, relative, that are none: derivatives are right to 1e-6 or so."""

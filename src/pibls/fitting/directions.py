@@ -7,7 +7,6 @@ a product of powers, as such that of a sum; which it is, is tried out at another
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.fitting.covariance import NULL
+from pibls.fitting.verdict import Verdict
 
 _WEAK = 0.5  # σ of a direction, in units of its bounds, beyond which the data say nothing about it
 _SHARE = 1e-3  # of a direction: less is none
@@ -24,22 +24,6 @@ _MOVED = 1.3  # the factor by which a claim is tried out
 _HOLDS = 1e-3  # change of the values next to what a parameter alone changes
 
 Predict = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the data determine all parameters; if not, what they do not."""
-
-    determined: bool
-    words: tuple[str, ...] = ()
-    directions: tuple[dict[Any, float], ...] = ()
-    """Relative changes of the parameters that the data do not see."""
-
-    def __bool__(self) -> bool:
-        return self.determined
-
-    def __str__(self) -> str:
-        return "all parameters are determined" if self.determined else "; ".join(self.words)
 
 
 def verdict_of(

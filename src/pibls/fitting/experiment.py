@@ -95,9 +95,9 @@ class Experiment:
         """A new space, by a full solve at θ."""
         found = solution_at(self.at(theta), self.settings)
         self.searches += 1
-        self._held = Held.of(found, self._moving)
+        held = Held.of(found, self._moving)
         try:
-            self._chain = self._held.begin(found)
+            chain = held.begin(found)
         except LostError:
             raise ProblemError(
                 "tol",
@@ -105,11 +105,10 @@ class Experiment:
                 got=f"one that is not, with tol = {found.tol:g}. {found.explanation}",
                 remedy="Lower tol.",
             ) from None
-        self._theta = theta.copy()
+        self._held, self._chain, self._theta = held, chain, theta.copy()
         self.searched, self.found = theta.copy(), found
-        if self._held.small:
-            own = theta.copy()
-            self.problem.structure[self._key] = (self._held, self._chain, own)
+        if held.small:
+            self.problem.structure[self._key] = (held, chain, theta.copy())
         return found
 
     @property

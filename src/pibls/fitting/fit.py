@@ -14,8 +14,11 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.fitting.data import Data
 from pibls.fitting.directions import verdict_of
 from pibls.fitting.experiment import Experiment
-from pibls.fitting.misfit import Descent, FitProgress, Misfit, check_loss
+from pibls.fitting.field import expanded
+from pibls.fitting.losses import check_loss
+from pibls.fitting.misfit import Descent, FitProgress, Misfit
 from pibls.fitting.result import Fit
+from pibls.fitting.smoothing import Smoothing, fields_verdict
 from pibls.fitting.unknowns import Unknowns, read_unknowns
 from pibls.problem import Problem
 
@@ -53,7 +56,8 @@ def fit(
         A `Data`, or several; for several problems a sequence with those of each.
     unknown
         ``{D: (100, 3000), r: (0, 1), c: None}``: parameters with their bounds. The search begins at the
-        problem's own value if it lies between them, otherwise in the middle.
+        problem's own value if it lies between them, otherwise in the middle. A `Field` is an unknown
+        function, ``{f: None}``, whose smoothness the data choose.
     start
         Where to begin instead.
     loss
@@ -87,14 +91,23 @@ def fit(
     began = time.perf_counter()
     problems, sets = _experiments(problem, data)
     loss = check_loss(loss)
+    unknown, fields = expanded(unknown)
     unknowns = read_unknowns(unknown, problems, [d.expression for s in sets for d in s], start)
-    _check_count(sets, unknowns)
+    _check_count(sets, len(unknowns) - sum(len(f.symbols) - 1 for f in fields))
+    if fields and loss != "linear":
+        raise ProblemError(
+            "loss",
+            expected="'linear' where a function is unknown",
+            got=repr(loss),
+            remedy="Leave outliers out, or fit parameters only.",
+        )
+    smoothing = Smoothing.of(fields, unknowns) if fields else None
     settings = {"tol": tol, "seed": seed, "time_limit": time_limit}
     experiments = [Experiment(p, d, unknowns, settings) for p, d in zip(problems, sets, strict=True)]
     best: tuple[float, Descent, Misfit] | None = None
     refused: PiblsError | None = None
     for first in _starts(unknowns, starts, seed):
-        misfit = Misfit(experiments, unknowns, loss, callback)
+        misfit = Misfit(experiments, unknowns, loss, callback, smoothing)
         try:
             found = misfit.descend(first, tolerance, max_steps)
         except PiblsError as reason:
@@ -110,15 +123,20 @@ def fit(
         raise refused
     _, found, misfit = best
     found, moved = _settled(experiments, misfit, found, tolerance, max_steps)
-    verdict = verdict_of(
-        unknowns.symbols,
-        found.theta,
-        unknowns.low,
-        unknowns.high,
-        found.jacobian,
-        found.sigma,
-        misfit.predict,
-    )
+    if smoothing is not None:
+        verdict = fields_verdict(
+            fields, unknowns, smoothing, found.theta, found.jacobian / found.sigma[:, None]
+        )
+    else:
+        verdict = verdict_of(
+            unknowns.symbols,
+            found.theta,
+            unknowns.low,
+            unknowns.high,
+            found.jacobian,
+            found.sigma,
+            misfit.predict,
+        )
     misfit.predict(found.theta)
     return Fit(
         unknowns=unknowns,
@@ -194,14 +212,14 @@ def _experiments(problem: Any, data: Any) -> tuple[list[Problem], list[tuple[Dat
     return problems, sets
 
 
-def _check_count(sets: Sequence[Sequence[Data]], unknowns: Unknowns) -> None:
+def _check_count(sets: Sequence[Sequence[Data]], wanted: int) -> None:
     n = sum(len(d) for s in sets for d in s)
     estimated = any(d.sigma is None for s in sets for d in s)
-    if n < len(unknowns) + estimated:
+    if n < wanted + estimated:
         more = ", and one more to estimate sigma" if estimated else ""
         raise ProblemError(
             "data",
-            expected=f"at least as many values as unknown parameters ({len(unknowns)}){more}",
+            expected=f"at least as many values as unknown parameters ({wanted}){more}",
             got=f"{n}",
             remedy="Measure more, give sigma, or fix a parameter.",
         )

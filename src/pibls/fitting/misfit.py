@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import PiblsError, ProblemError
+from pibls.errors import PiblsError
 from pibls.fitting.experiment import Experiment
+from pibls.fitting.smoothing import Smoothing
 from pibls.fitting.unknowns import Unknowns
 
-LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 _ROUNDS = 12  # of weighing the sets of data anew
+_SETTLED = 0.5  # change of a smoothness, as a logarithm, that is none
 _SAME = 1e-4  # change of a σ, relative, that is none
 _MAD = 1.4826  # median of |ε| ↦ σ, for normal noise
+_NOISE, _ROUGH = 1e-2, 1e-6  # changes of the misfit that solves with that tol make by themselves, relative
 _TINY = 1e-14  # of the data: a noise that small is rounding
 
 
@@ -59,7 +61,11 @@ class Misfit:
     unknowns: Unknowns
     loss: str
     callback: Callable[[FitProgress], object] | None
+    smoothing: Smoothing | None = None
+    """Of the fields among the unknowns."""
     evaluations: int = 0
+    freedom: float = 0.0
+    """How many parameters the data have determined; less than there are where a penalty did the rest."""
 
     def __post_init__(self) -> None:
         data = [d for e in self.experiments for d in e.data]
@@ -79,9 +85,20 @@ class Misfit:
     def descend(self, start: Array, tolerance: float, max_steps: int) -> Descent:
         """From a start to the nearest minimum."""
         theta, steps = start, 0
+        self.freedom = float(len(self.unknowns))
         for round_ in range(_ROUNDS):
+            if self.smoothing is not None:
+                self._smooth(theta)
             found = self._least(theta, tolerance, max_steps)
             theta, steps = found.x * self.unknowns.scale, steps + int(found.nfev)
+            if self.smoothing is not None:
+                strengths = np.array(self.smoothing.strengths)
+                self._smooth(theta)
+                if not all(self.given):
+                    self._estimate(theta)
+                if np.abs(np.log(self.smoothing.strengths / strengths)).max() < _SETTLED:
+                    break
+                continue
             if all(self.given):
                 break
             before = self.sigma.copy()
@@ -94,12 +111,20 @@ class Misfit:
             theta, self.sigma, r, self.jacobian(theta), steps, bool(found.status > 0), str(found.message)
         )
 
+    def _smooth(self, theta: Array) -> None:
+        """The smoothness that the data want, from the problem linearised about θ."""
+        assert self.smoothing is not None
+        J = self.jacobian(theta)
+        z = self.y - self.predict(theta) + J @ theta
+        self.freedom = self.smoothing.choose(J / self.sigma[:, None], z / self.sigma)
+
     def _least(self, theta: Array, tolerance: float, max_steps: int) -> Any:
         from scipy.optimize import least_squares
 
         scale, u = self.unknowns.scale, self.unknowns
         room = 1e-10 * np.where(np.isfinite(u.high - u.low), u.high - u.low, 1.0)
         first = np.clip(theta, u.low + room, u.high - room)
+        penalty = np.zeros((0, len(u))) if self.smoothing is None else self.smoothing.rows(len(u))
 
         def fun(z: Array) -> Array:
             try:
@@ -109,17 +134,20 @@ class Misfit:
                     raise
                 r = np.full(len(self.y), np.inf)  # a step that long is not taken
             self._tell(z * scale, r)
-            return np.asarray(r)
+            return np.concatenate([r, penalty @ (z * scale)])
+
+        def jac(z: Array) -> Array:
+            return np.concatenate([self.jacobian(z * scale) / self.sigma[:, None], penalty]) * scale
 
         return least_squares(
             fun,
             first / scale,
-            jac=lambda z: self.jacobian(z * scale) * scale / self.sigma[:, None],
+            jac=jac,
             bounds=(u.low / scale, u.high / scale),
             x_scale="jac",
             loss=self.loss,
             xtol=tolerance,
-            ftol=tolerance**1.5,
+            ftol=max(tolerance**1.5, min(_NOISE * self.experiments[0].settings["tol"], _ROUGH)),
             gtol=1e-14,
             max_nfev=max_steps,
         )
@@ -133,7 +161,7 @@ class Misfit:
     def _estimate(self, theta: Array) -> None:
         """σ of each set of data without one, from its own misfit."""
         r = self.predict(theta) - self.y
-        free = len(self.unknowns) / len(r)
+        free = self.freedom / len(r)
         for part, given in zip(self.sets, self.given, strict=True):
             if given:
                 continue
@@ -144,37 +172,6 @@ class Misfit:
                 s = _MAD * float(np.median(np.abs(r[part])))
             floor = _TINY * max(float(np.abs(self.y[part]).max()), 1e-300)
             self.sigma[part] = max(s, floor)
-
-
-def check_loss(loss: Any) -> str:
-    if loss not in LOSSES:
-        raise ProblemError(
-            "loss",
-            expected=f"one of {', '.join(LOSSES)}",
-            got=repr(loss),
-            remedy="Write loss='soft_l1' where some values may be wrong altogether.",
-        )
-    return str(loss)
-
-
-def weight_of(loss: str, r: Array) -> tuple[Array, Array]:
-    """ψ(r) and ψ'(r) of ½ρ(r²): how much each residual pulls."""
-    z = r**2
-    match loss:
-        case "soft_l1":
-            first, second = (1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5
-        case "huber":
-            far = z > 1
-            root = np.where(far, z, 1.0)
-            first = np.where(far, root**-0.5, 1.0)
-            second = np.where(far, -0.5 * root**-1.5, 0.0)
-        case "cauchy":
-            first, second = 1 / (1 + z), -1 / (1 + z) ** 2
-        case "arctan":
-            first, second = 1 / (1 + z**2), -2 * z / (1 + z**2) ** 2
-        case _:
-            first, second = np.ones_like(z), np.zeros_like(z)
-    return first * r, first + 2 * z * second
 
 
 def _spread(values: Array) -> float:

@@ -12,12 +12,14 @@ from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.fitting.compare import Comparison, compared, information
 from pibls.fitting.covariance import correlation_of, covariance_of
-from pibls.fitting.directions import Verdict
 from pibls.fitting.experiment import Experiment, solution_at
+from pibls.fitting.field import Field
+from pibls.fitting.losses import weight_of
 from pibls.fitting.misfit import Descent, Misfit
 from pibls.fitting.noise import Residuals, residuals_of, way_through
 from pibls.fitting.profile import profile_interval, rise_of, t_quantile
 from pibls.fitting.unknowns import Unknowns
+from pibls.fitting.verdict import Verdict
 from pibls.solution import Solution
 
 _AT_BOUND = 1e-6  # of the width
@@ -69,6 +71,8 @@ class Fit:
     def covariance(self) -> Array:
         """(parameters, parameters), in the order of ``parameters``."""
         d = self.descent
+        if self.misfit.smoothing is not None:
+            return self.misfit.smoothing.covariance(d.jacobian / d.sigma[:, None])
         return covariance_of(d.jacobian, d.theta, d.sigma, d.residuals, self.loss)
 
     @property
@@ -97,7 +101,7 @@ class Fit:
     @property
     def degrees(self) -> int:
         """Data less parameters."""
-        return max(len(self.misfit.y) - len(self.unknowns), 1)
+        return max(len(self.misfit.y) - round(self.misfit.freedom), 1)
 
     @property
     def at_bounds(self) -> tuple[Any, ...]:
@@ -151,8 +155,6 @@ class Fit:
             return theta
 
         def cost(r: Array) -> float:
-            from pibls.fitting.misfit import weight_of
-
             if self.loss == "linear":
                 return float(r @ r)
             # Σρ, from its slope along the residuals: ρ' is what ψ is made of.
@@ -185,6 +187,22 @@ class Fit:
             return cost(found.fun if self.loss == "linear" else fun(found.x)) - least
 
         return profile
+
+    def function(self, field: Field, *points: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
+        """Value, lower and upper end of the band of an unknown function at points of its arguments."""
+        _check_level(level)
+        places = [self.unknowns.find(s, "function") for s in field.symbols]
+        arrays = np.broadcast_arrays(*(np.asarray(p, dtype=float) for p in points))
+        phi = field.table([a.ravel() for a in arrays])
+        value = phi @ self.descent.theta[places]
+        C = self.covariance[np.ix_(places, places)]
+        half = t_quantile(level, self.degrees, self.estimated) * np.sqrt(
+            np.einsum("nk,kl,nl->n", phi, C, phi)
+        )
+        out = [v.reshape(arrays[0].shape) for v in (value, value - half, value + half)]
+        with np.errstate(over="ignore"):
+            a, b, c = [np.exp(v) for v in out] if field.positive else out
+        return a, b, c
 
     def band(
         self,
@@ -239,7 +257,7 @@ class Fit:
             for d in e.data:
                 orders.append(start + way_through(d.points_in(e.problem)))
                 start += len(d)
-        return residuals_of(self.descent.residuals, orders, len(self.unknowns), self.estimated)
+        return residuals_of(self.descent.residuals, orders, round(self.misfit.freedom), self.estimated)
 
     @cached_property
     def _information(self) -> tuple[float, float]:
@@ -254,7 +272,7 @@ class Fit:
                 squares += float(r @ r)
         free = sum(not g for g in self.misfit.given)
         n = len(self.misfit.y)
-        return information(n, len(self.unknowns), squares, float(np.sum(np.log(sigma))), free)
+        return information(n, self.misfit.freedom, squares, float(np.sum(np.log(sigma))), free)
 
     @property
     def aic(self) -> float:
@@ -268,7 +286,7 @@ class Fit:
 
     def compare(self, other: Fit) -> Comparison:
         """This model against another one, fitted to the same data."""
-        mine, theirs = ((len(f.misfit.y), len(f.unknowns), f.squares, f.estimated) for f in (self, other))
+        mine, theirs = ((len(f.misfit.y), f.misfit.freedom, f.squares, f.estimated) for f in (self, other))
         return compared(mine, theirs, self.aic - other.aic, self.bic - other.bic)
 
     @property

@@ -36,6 +36,7 @@ _CONTRACTS = 0.1  # a change that much smaller than the one before: the factors 
 _REFINED = 1e-7  # change of the derivative, relative, at which its refinement ends
 _FAR = 0.3  # a step of old factors that long is not trusted
 _DIVERGES = 1e-3
+_ENOUGH = 1e-6  # a change that neither falls nor matters
 _FLOOR = 1e-8  # below, a change that no longer falls is rounding
 
 Placed = Mapping[Region, PointSet]
@@ -132,6 +133,10 @@ class Stage:
             if own and slow and not system.is_linear:
                 factors = None
             last = change
+        if last <= _ENOUGH and J is not None:
+            return Solved(
+                system, w, J, rows, factors or RidgeQR().factor_scaled(J, rows, RidgeQR().cond), left
+            )
         raise LostError
 
     def differentiate(self, solved: Solved, parameters: Sequence[float], slopes: Mapping[str, Varied],
