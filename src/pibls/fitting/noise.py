@@ -26,17 +26,19 @@ class Residuals:
     """How probable so few changes of sign are between neighbours."""
     durbin_watson: float
     """2 for independent neighbours, towards 0 where they are alike."""
+    neighbours_p: float
+    """How probable a number that far below 2 is."""
 
     @property
     def look_like_noise(self) -> bool:
         """Whether no test is against it."""
-        return self.runs_p > _SUSPECT and (self.chi2_p is None or self.chi2_p > _SUSPECT)
+        return min(self.runs_p, self.neighbours_p, 1.0 if self.chi2_p is None else self.chi2_p) > _SUSPECT
 
     def __str__(self) -> str:
         words = []
         if self.chi2_p is not None and self.chi2_p <= _SUSPECT:
             words.append(f"the misfit is larger than sigma allows (chi2 {self.chi2:.4g}, not {self.degrees})")
-        if self.runs_p <= _SUSPECT:
+        if min(self.runs_p, self.neighbours_p) <= _SUSPECT:
             words.append(
                 f"neighbours err alike (runs test p = {self.runs_p:.1g}, "
                 f"Durbin-Watson {self.durbin_watson:.2f}): the model lacks something, or noise is correlated"
@@ -63,13 +65,16 @@ def residuals_of(r: Array, orders: list[Array], parameters: int, estimated: bool
         runs = changes + len(chains)
         mean += 0.5 * (len(chains) - 1)  # a chain that ends begins a run, whatever its sign
         p = float(special.ndtr((runs - mean) / np.sqrt(max(variance, 1e-12))))
+    watson = float(np.sum(differences**2) / max(chi2, 1e-300))
     return Residuals(
         r,
         chi2,
         degrees,
         None if estimated else float(special.chdtrc(degrees, chi2)),
         p,
-        float(np.sum(differences**2) / max(chi2, 1e-300)),
+        watson,
+        # 2(1 - ρ), where ρ of n independent values is normal with σ = 1/√n.
+        float(special.ndtr((watson - 2.0) / (2.0 / np.sqrt(len(differences))))),
     )
 
 
