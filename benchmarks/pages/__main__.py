@@ -1,7 +1,8 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
-docs/ablation.md, docs/sensitivity.md, docs/theory.md, docs/cases.md, docs/paper.md, the reading and the PIELM
-page of the comparison, its report, and the table of the README. Nothing is solved or measured.
+docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
+reading and the PIELM page of the comparison, its report, and the table of the README. Nothing is solved or
+measured.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import report, report_tables, store
-from benchmarks.pages import ablation, cases, checklist, pielm, reading, readme, sensitivity, theory
+from benchmarks.pages import ablation, cases, checklist, cost, pielm, reading, readme, sensitivity, theory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,6 +23,7 @@ def pages() -> dict[str, Callable[[], str]]:
     return {
         "docs/ablation.md": ablation.text,
         "docs/sensitivity.md": sensitivity.text,
+        "docs/cost.md": cost.text,
         "docs/theory.md": theory.text,
         "docs/cases.md": lambda: cases.text(found),
         "docs/paper.md": checklist.text,

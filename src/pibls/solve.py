@@ -57,9 +57,10 @@ def solve(
     progress
         Show a progress line (needs rich).
     callback
-        Called with a `Progress` after each attempt.
+        Called with a `Progress` after each attempt, and with an engine on the way.
     engine
-        Keeps its place: other machines are not used yet.
+        A `dask.distributed.Client`: cells are assembled and eliminated by its workers, with the same answer.
+        What is solved in one piece, and what is too small to be worth sending, is done here.
 
     Ctrl-C returns the best solution so far, if there is one, with the status INTERRUPTED.
 
@@ -78,22 +79,20 @@ def solve(
     began = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
-    if engine is not None:
-        raise ProblemError(
-            "engine",
-            expected="None",
-            got=repr(engine),
-            remedy="Other machines are not used yet: leave engine out.",
-        )
+    from pibls.linalg.distributed import engine_of
     from pibls.search import drive
     from pibls.solution import Solution
+
+    workers = engine_of(engine)
 
     start = None
     if guess is not None:
         from pibls.search.guess import guess_of
 
         start = guess_of(guess, problem)
-    request = drive.Request(tol, basis, points, method, start, int(seed), max_nodes, time_limit, began)
+    request = drive.Request(
+        tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers
+    )
     if not progress:
         answer = drive.run(problem, request, callback)
     else:

@@ -22,6 +22,10 @@ class Status(Enum):
         "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
         "for as good as its estimated error says."
     )
+    MEMORY_LIMIT = (
+        "The memory of the workers is not enough for the next, finer division: take more workers or larger "
+        "ones, or take what there is for as good as its estimated error says."
+    )
     ROUGH = (
         "The data contradict each other at the start, where no function is close to them: the error is large "
         "there and falls with time. error.over_time() says how far to trust it when."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,43 @@ class BasisSpec(Protocol):
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
         """A basis for the box (d, 2), drawn at random."""
+
+
+def summed(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+    """∂^α A w for each wanted (α, w), (wanted, N)."""
+    sums = getattr(basis, "sums", None)
+    if sums is not None:
+        found: Array = sums(X, wanted)
+        return found
+    alphas = sorted({alpha for alpha, _ in wanted})
+    tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))
+    return np.array([tables[alpha] @ w for alpha, w in wanted])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """U ↦ A(centre + half·U): a basis in other coordinates."""
+
+    basis: Basis
+    centre: Array
+    half: Array
+
+    @property
+    def size(self) -> int:
+        return self.basis.size
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        tables = self.basis.jets(self.centre + self.half * X, alphas)
+        return [A * np.prod(self.half ** np.array(alpha)) for alpha, A in zip(alphas, tables, strict=True)]
+
+
+def seen_from(basis: Basis, centre: Array, half: Array) -> Basis:
+    """The same functions of the coordinates (x - centre)/half; a basis that can, keeps all digits."""
+    own = getattr(basis, "seen_from", None)
+    if own is None:
+        return Seen(basis, centre, half)
+    found: Basis = own(centre, half)
+    return found
 
 
 def jet(basis: Basis, X: Array, alpha: MultiIndex) -> Array:

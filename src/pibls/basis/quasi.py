@@ -98,6 +98,12 @@ def uniform(n: int, d: int, rng: np.random.Generator) -> Array:
     return np.asarray(rng.random((n, d)))
 
 
+@lru_cache(maxsize=64)
+def spread(n: int, d: int, seed: int) -> Array:
+    """n points of a Halton sequence that are always the same: do not write into them."""
+    return halton(n, d, np.random.default_rng(seed))
+
+
 def lhs(n: int, d: int, rng: np.random.Generator) -> Array:
     """A Latin hypercube: one point in each of n slabs, in every coordinate."""
     slabs = np.column_stack([rng.permutation(n) for _ in range(d)]) if d else np.empty((n, 0))
@@ -106,6 +112,11 @@ def lhs(n: int, d: int, rng: np.random.Generator) -> Array:
 
 def _tensor(n: int, d: int, nodes: Callable[[int], Array]) -> Array:
     """The largest tensor grid of at most n points with nearly equal sides."""
+    return _tensor_of(n, d, nodes).copy()
+
+
+@lru_cache(maxsize=128)
+def _tensor_of(n: int, d: int, nodes: Callable[[int], Array]) -> Array:
     if d == 0:
         return np.empty((n, 0))
     sides = [int(n ** (1.0 / d) + 1e-9)] * d
@@ -121,14 +132,30 @@ def _tensor(n: int, d: int, nodes: Callable[[int], Array]) -> Array:
     return np.column_stack([g.ravel() for g in grids])
 
 
+def _midpoints(m: int) -> Array:
+    return (np.arange(m) + 0.5) / m
+
+
+def _chebyshev(m: int) -> Array:
+    return 0.5 - 0.5 * np.cos((np.arange(m) + 0.5) * np.pi / m)
+
+
+def _evenly(m: int) -> Array:
+    return np.linspace(0.0, 1.0, m) if m > 1 else np.array([0.5])
+
+
+def _lobatto(m: int) -> Array:
+    return 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, m)) if m > 1 else np.array([0.5])
+
+
 def grid(n: int, d: int, rng: np.random.Generator) -> Array:
     """Midpoints (i + ½)/m of a tensor grid."""
-    return _tensor(n, d, lambda m: (np.arange(m) + 0.5) / m)
+    return _tensor(n, d, _midpoints)
 
 
 def chebyshev(n: int, d: int, rng: np.random.Generator) -> Array:
     """Chebyshev nodes ½ - ½ cos((i + ½)π/m), a tensor grid clustered towards the faces."""
-    return _tensor(n, d, lambda m: 0.5 - 0.5 * np.cos((np.arange(m) + 0.5) * np.pi / m))
+    return _tensor(n, d, _chebyshev)
 
 
 RULES: dict[str, Callable[[int, int, np.random.Generator], Array]] = {
@@ -155,14 +182,12 @@ def rule(name: str, argument: str) -> str:
 
 def closed_grid(n: int, d: int, rng: np.random.Generator) -> Array:
     """A tensor grid i/(m - 1) that includes the faces."""
-    return _tensor(n, d, lambda m: np.linspace(0.0, 1.0, m) if m > 1 else np.array([0.5]))
+    return _tensor(n, d, _evenly)
 
 
 def lobatto(n: int, d: int, rng: np.random.Generator) -> Array:
     """Chebyshev-Lobatto nodes ½ - ½ cos(iπ/(m - 1)): clustered, and including the faces."""
-    return _tensor(
-        n, d, lambda m: 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, m)) if m > 1 else np.array([0.5])
-    )
+    return _tensor(n, d, _lobatto)
 
 
 # On a boundary face the ends are corners of the domain, where a condition should hold as well.

@@ -108,20 +108,40 @@ class WaveBasis:
         return 2 * int(self.frequencies.shape[1])
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
-        s = (self.frequencies.T @ ((X - self.centre) / self.half).T).T
-        m = s.shape[1]
-        cosine, sine = cos_and_sin(s)
+        cosine, sine = self._waves(X)
+        m = cosine.shape[1]
         out = []
         for alpha in alphas:
-            order = sum(alpha)
-            factor = np.ones(m)
-            for w, h, a in zip(self.frequencies, self.half, alpha, strict=True):
-                if a:
-                    factor *= (w / h) ** a
-            # (cos, sin)⁽ᵏ⁾ = (cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos), …
-            first, second = (cosine, sine) if order % 2 == 0 else (sine, cosine)
+            first, second = self._factors(alpha)
             A = np.empty((len(X), 2 * m), order="F")
-            np.multiply(first, factor if order % 4 in (0, 3) else -factor, out=A[:, :m])
-            np.multiply(second, factor if order % 4 in (0, 1) else -factor, out=A[:, m:])
+            even = sum(alpha) % 2 == 0
+            np.multiply(cosine if even else sine, first, out=A[:, :m])
+            np.multiply(sine if even else cosine, second, out=A[:, m:])
             out.append(A)
         return out
+
+    def seen_from(self, centre: Array, half: Array) -> WaveBasis:
+        """The same functions of the coordinates (x - centre)/half."""
+        return WaveBasis(self.frequencies, (self.centre - centre) / half, self.half / half)
+
+    def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """∂^α A w for each wanted (α, w), (wanted, N): no table is made."""
+        cosine, sine = self._waves(X)
+        m = cosine.shape[1]
+        C, S = np.empty((m, len(wanted))), np.empty((m, len(wanted)))
+        for i, (alpha, w) in enumerate(wanted):
+            first, second = (f * part for f, part in zip(self._factors(alpha), (w[:m], w[m:]), strict=True))
+            C[:, i], S[:, i] = (first, second) if sum(alpha) % 2 == 0 else (second, first)
+        return np.asarray((cosine @ C + sine @ S).T)
+
+    def _waves(self, X: Array) -> tuple[Array, Array]:
+        return cos_and_sin((self.frequencies.T @ ((X - self.centre) / self.half).T).T)
+
+    def _factors(self, alpha: MultiIndex) -> tuple[Array, Array]:
+        """(cos, sin)⁽ᵏ⁾ = (cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos), …: signs and powers of w."""
+        order = sum(alpha)
+        factor = np.ones(self.frequencies.shape[1])
+        for w, h, a in zip(self.frequencies, self.half, alpha, strict=True):
+            if a:
+                factor *= (w / h) ** a
+        return factor if order % 4 in (0, 3) else -factor, factor if order % 4 in (0, 1) else -factor

@@ -97,6 +97,12 @@ def solve(
         Path | None, typer.Option("--out", "-o", help="Save the solution here.", show_default="NAME.pibls")
     ] = None,
     picture: PictureOption = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Share cells among that many processes.", show_default=False)
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Share cells among the workers of this Dask scheduler.")
+    ] = None,
     json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
 ) -> None:
@@ -105,7 +111,9 @@ def solve(
     \b
     pibls solve problem.toml --tol 1e-8 --out heat.pibls --picture heat.png
     pibls solve problem.toml --json | jq .error.max
+    pibls solve problem.toml --workers 4
     """
+    from pibls.cli.sharing import shared
     from pibls.cli.told import facts_of
     from pibls.cli.writing import check_targets, write_outputs
 
@@ -117,7 +125,9 @@ def solve(
         check_targets({"--out": saved, **targets}, file.problem)
         given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
         settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
-        solution = _quietly(file.problem, progress=not (json or quiet) and err.is_terminal, **settings)
+        with shared(workers, scheduler) as engine:
+            shown = not (json or quiet) and err.is_terminal
+            solution = _quietly(file.problem, progress=shown, engine=engine, **settings)
         # The solution first: nothing that goes wrong with a picture may cost it.
         written, problems = [solution.save(saved)], list[str]()
         if targets:

@@ -13,7 +13,7 @@ from pibls.arrays import Array
 from pibls.domain import box_of
 from pibls.errors import ProblemError
 from pibls.fitting.slopes import residual_slopes
-from pibls.fitting.stages import LostError, Solved, Stage, tabled, tied_rows
+from pibls.fitting.stages import Faces, LostError, Solved, Stage, tabled, tied_rows
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
@@ -156,7 +156,7 @@ class Held:
         chain.slopes = out
         return out
 
-    def _faces(self, stage: Stage, solved: Solved, problem: Problem, i: int) -> Array | None:
+    def _faces(self, stage: Stage, solved: Solved, problem: Problem, i: int) -> Faces | None:
         """∂/∂θ of what the faces between materials ask for, by differences: their fluxes depend on θ."""
         if not isinstance(solved.system, CellSystem):
             return None
@@ -170,8 +170,12 @@ class Held:
                 system = replace(stage, _cells=None).system(lowered, True)
                 assert isinstance(system, CellSystem)
                 sides.append(tied_rows(system, solved.w))
-            columns.append((sides[0] - sides[1]) / (2.0 * h))
-        return np.column_stack(columns)
+            pieces = [zip(up, down, strict=True) for up, down in zip(*sides, strict=True)]
+            columns.append([[(a - b) / (2.0 * h) for a, b in piece] for piece in pieces])
+        return [
+            [np.column_stack(cell) for cell in zip(*piece, strict=True)]
+            for piece in zip(*columns, strict=True)
+        ]
 
     def values(self, chain: Chain, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α u at points, (jets, n)."""

@@ -16,7 +16,6 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.fitting.slopes import Varied
-from pibls.linalg.blocks import Blocks
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.rows import Matrix, norms
 from pibls.problem import Region
@@ -42,6 +41,10 @@ _FLOOR = 1e-8  # below, a change that no longer falls is rounding
 Placed = Mapping[Region, PointSet]
 Before = Callable[[Array, Any], Array]
 """(X, jet) ↦ ∂^α ∂u/∂θ of the window before, (n, parameters)."""
+
+
+Faces = list[list[Array]]
+"""For each cell of each piece: how its sides of the faces change with θ, (rows, parameters)."""
 
 
 class LostError(Exception):
@@ -72,8 +75,8 @@ class Stage:
     placed: Placed | None = None
     """The points, where they are not those of a box."""
     box: Array | None = None
-    _cells: tuple[CellSystem, list[Placed]] | None = field(default=None, repr=False)
-    """How the cells are tied, and their points."""
+    _cells: tuple[CellSystem, list[list[Any]]] | None = field(default=None, repr=False)
+    """How the cells are tied, and their points, piece by piece."""
 
     def system(self, lowered: LoweredProblem, moved: bool) -> System | CellSystem:
         """The system of the problem at its parameters; ``moved`` says that faces depend on them."""
@@ -90,16 +93,22 @@ class Stage:
     def _in_cells(self, space: Cells, lowered: LoweredProblem, moved: bool) -> CellSystem:
         if self._cells is None or moved:
             made = cell_system(lowered, self.domain, space)
-            points: list[Placed] = [{b.residual.region: b.points for b in s.blocks} for s in made.systems]
-            self._cells = (replace(made, systems=()), points)
+            points = [
+                [{b.residual.region: b.points for b in s.blocks} for s in p.systems] for p in made.pieces
+            ]
+            kept = tuple(replace(p, systems=()) for p in made.pieces)
+            self._cells = (replace(made, pieces=kept), points)
             return made
         tied, placed = self._cells
         plain = without_pairs(lowered)
-        systems = []
-        for here, part in zip(placed, space.parts, strict=True):
-            local = tuple(r for r in plain.residuals if r.region in here)
-            systems.append(assemble(replace(plain, residuals=local), here, part))
-        return replace(tied, systems=tuple(systems))
+        pieces = []
+        for piece, points_of in zip(tied.pieces, placed, strict=True):
+            systems = []
+            for cell, here in zip(piece.cells, points_of, strict=True):
+                local = tuple(r for r in plain.residuals if r.region in here)
+                systems.append(assemble(replace(plain, residuals=local), here, space.parts[cell]))
+            pieces.append(replace(piece, systems=tuple(systems)))
+        return replace(tied, pieces=tuple(pieces))
 
     def solve(self, system: System | CellSystem, w: Array | None, old: Solved | None) -> Solved:
         """Newton's method from w; the factors of an old solution serve while they contract."""
@@ -140,17 +149,11 @@ class Stage:
         raise LostError
 
     def differentiate(self, solved: Solved, parameters: Sequence[float], slopes: Mapping[str, Varied],
-                      count: int, before: Before | None, faces: Array | None) -> Array:  # fmt: skip
+                      count: int, before: Before | None, faces: Faces | None) -> Array:  # fmt: skip
         """∂w/∂θ, (columns, parameters); ``faces`` is how the ties of cells change with θ."""
         system, w = solved.system, solved.w
         if isinstance(system, CellSystem):
-            starts = system.space.starts
-            parts = [
-                _rows(s, w[a:b], parameters, slopes, count, before)
-                for s, a, b in zip(system.systems, starts[:-1], starts[1:], strict=True)
-            ]
-            tied = np.zeros((system.shape[0] - sum(map(len, parts)), count)) if faces is None else faces
-            R = np.concatenate([*parts, tied])
+            R = _cell_rows(system, w, parameters, slopes, count, before, faces)
         else:
             R = _rows(system, w, parameters, slopes, count, before)
         J = system.jacobian(w)
@@ -202,10 +205,37 @@ def tabled(space: Whole) -> Whole:
     return Whole(tuple(made.setdefault(id(b), Tabled(b)) for b in space.bases))
 
 
-def tied_rows(system: CellSystem, w: Array) -> Array:
-    """What the faces ask for, at w."""
-    blocks: Blocks = system._tied
-    return np.asarray(blocks @ w - system._jumps)
+def _cell_rows(
+    system: CellSystem,
+    w: Array,
+    parameters: Sequence[float],
+    slopes: Mapping[str, Varied],
+    count: int,
+    before: Before | None,
+    faces: Faces | None,
+) -> Array:
+    """∂r/∂θ of all cells, each followed by its sides of the faces."""
+    frame = system._frame
+    found = []
+    for p, (piece, mine) in enumerate(zip(system.pieces, frame.local(w), strict=True)):
+        parts = [np.zeros((0, count))]
+        for c, (cell, one, jump) in enumerate(zip(piece.cells, piece.systems, piece.jumps, strict=True)):
+            tied = np.zeros((len(jump), count)) if faces is None else faces[p][c]
+            parts += [_rows(one, mine[cell], parameters, slopes, count, before), tied]
+        found.append(np.concatenate(parts))
+    return np.column_stack([frame.gathered([part[:, k] for part in found]) for k in range(count)])
+
+
+def tied_rows(system: CellSystem, w: Array) -> list[list[Array]]:
+    """What the faces ask for, at w, for each cell of each piece."""
+    out = []
+    for piece, mine in zip(system.pieces, system._frame.local(w), strict=True):
+        cells = []
+        for strips, jump in zip(piece.ties, piece.jumps, strict=True):
+            tied = [s.blocks[0] @ mine[s.parts[0]] + s.blocks[1] @ mine[s.parts[1]] for s in strips]
+            cells.append(np.concatenate([np.empty(0), *tied]) - jump)
+        out.append(cells)
+    return out
 
 
 def _norm(r: Array, rows: Array) -> float:

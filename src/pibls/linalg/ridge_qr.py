@@ -19,6 +19,7 @@ from pibls.linalg import block_qr
 from pibls.linalg.blocks import Blocks
 from pibls.linalg.pivoted_qr import Reflectors
 from pibls.linalg.rows import Matrix, Rows, norms
+from pibls.linalg.spread import Spread
 from pibls.linalg.streamed_qr import StreamedFactorization
 
 _EPS = float(np.finfo(float).eps)
@@ -39,7 +40,7 @@ class RidgeQR:
         if isinstance(A, Rows):
             ones = np.ones(A.shape[1])
             return StreamedFactorization(A, scale, lambda R: self.factor_held(R, ones, cond))
-        if isinstance(A, Blocks):
+        if isinstance(A, (Blocks, Spread)):
             return block_qr.factor(A, scale, cond)
         return self.factor_held(A, scale, cond)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.blocks import Blocks
+from pibls.linalg.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Rows:
         return np.concatenate([np.sqrt(np.einsum("ij,ij->i", B, B)) for B in self.blocks()])
 
 
-Matrix = Array | Rows | Blocks
-"""Held, streamed, or block-sparse."""
+Matrix = Array | Rows | Blocks | Spread
+"""Held, streamed, block-sparse, or that in pieces which may be elsewhere."""
 
 
 def norms(A: Matrix, axis: int) -> Array:
     """Euclidean norms along an axis, with 1 for what is zero; of streamed rows only those (axis 1)."""
-    if isinstance(A, (Rows, Blocks)):
+    if isinstance(A, (Rows, Blocks, Spread)):
         assert axis == 1
         out = A.row_norms
     else:
@@ -64,6 +65,8 @@ def blended(A: Matrix, B: Matrix, share: float) -> Matrix:
         return Rows(A.shape, lambda: (share * a + (1.0 - share) * b for a, b in zip(first(), second())))
     if isinstance(A, Blocks) and isinstance(B, Blocks):
         return A.blend(B, share)
+    if isinstance(A, Spread) and isinstance(B, Spread):
+        return A.blend(B, share)
     assert isinstance(A, np.ndarray)
     assert isinstance(B, np.ndarray)
     A *= share
@@ -73,4 +76,4 @@ def blended(A: Matrix, B: Matrix, share: float) -> Matrix:
 
 def is_finite(A: Matrix) -> bool:
     """Whether no entry is infinite or undefined."""
-    return bool(np.isfinite(A.row_norms if isinstance(A, (Rows, Blocks)) else A).all())
+    return bool(np.isfinite(A.row_norms if isinstance(A, (Rows, Blocks, Spread)) else A).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -70,11 +71,12 @@ def attempt(
     *,
     probe: bool = False,
     quickly: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
     ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing.
+    descent finds nothing; ``check`` is called before each step of a nonlinear solve, and raises to stop.
     """
     began = time.perf_counter()
     lowered = bench.lowered
@@ -85,7 +87,10 @@ def attempt(
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
         system = system_in(bench, space, points, key)
-        outcome = _solve(system, bench, method, start, guess, key, quickly)
+        plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
+        outcome = _solve(
+            system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
+        )
         residuals, values = judge(bench, space, outcome.w)
         soft = np.inf
         if probe and isinstance(system, System):
@@ -129,16 +134,15 @@ def _solve(
     start: Attempt | None,
     guess: Space | None,
     key: int,
-    quickly: bool,
+    plain: GaussNewton,
 ) -> Outcome:
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    plain = GaussNewton(rounds=0, continuation=0) if quickly else GaussNewton(rounds=0)
     if system.is_linear or isinstance(system, CellSystem):
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
-        return warm(system, start.space, start.w, start.relative)
+        return warm(system, start.space, start.w, start.relative, plain)
     if guess is not None:
         return plain.descend(system, system.values_of(guess, np.empty(0)))
     return from_scratch(system, plain, bench, rng)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Domain, box_of
+from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.search.estimate import Where
@@ -39,6 +40,8 @@ class Bench:
     tol: float
     evolution: Evolution | None
     limits: Thresholds = field(default=DEFAULT, repr=False)
+    engine: Engine = field(default=HERE, repr=False)
+    """Where the cells are eliminated."""
 
     @classmethod
     def of(cls, lowered: LoweredProblem, domain: Domain, seed: int, tol: float) -> Bench:
@@ -52,7 +55,7 @@ class Bench:
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
         extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
-        even = np.asarray(domain.interior(2 * n, other), dtype=float)
+        even = np.asarray(domain.interior(n, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from pibls.linalg.distributed import Share
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Progress:
     cells: int = 1
     expected: float | None = None
     """Seconds that the attempt now begun is expected to take, where it is much more than all before."""
+    share: Share | None = None
+    """With an engine: the memory that the attempt now begun takes of each worker, and how far it is."""
 
 
 class OutOfTimeError(Exception):
@@ -57,3 +61,9 @@ class Budget:
         self.history.append(now)
         if self.callback is not None:
             self.callback(now)
+
+    def tell_share(self, share: Share) -> None:
+        """Pass on how the attempt that is under way is shared; nothing of it is remembered."""
+        if self.callback is not None:
+            last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
+            self.callback(replace(last, seconds=self.spent, expected=None, share=share))

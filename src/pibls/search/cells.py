@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.quasi import halton
+from pibls.basis.quasi import spread
+from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
@@ -92,10 +93,20 @@ class CellPlan(Plan):
         self.start = self.start or found
 
     def advance(self) -> None:
-        bench = self.bench
         if self.tree is None:
             self.tree = self._first_tree()
         self._rounds += 1
+        try:
+            self._try()
+        except TooLargeError:
+            if self.best is None:
+                raise
+            self.status = Status.MEMORY_LIMIT
+
+    def _try(self) -> None:
+        """Solve in the cells of the tree, and refine or accept."""
+        bench = self.bench
+        assert self.tree is not None
         found = self._solve(1.0)
         indicator, axes = self._indicators(found)
         worst = float(indicator.max())
@@ -161,8 +172,8 @@ class CellPlan(Plan):
         reference = Reference.drawn(self.nodes, d, shrink, bench.stream(1, 2000 + self._key))
         space = reference.over(tree, unknowns)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space)
-            method = GaussNewton(rounds=0)
+            system = cell_system(bench.lowered, bench.domain, space, bench.engine)
+            method = GaussNewton(rounds=0, check=self.budget.check)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
                 outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))
@@ -199,7 +210,7 @@ class CellPlan(Plan):
         assert isinstance(space, Cells)
         equations, d = self.bench.equations(), self.bench.lowered.dimension
         n = _HELD[d]
-        U = halton(n, d, np.random.default_rng(3))
+        U = spread(n, d, 3)
         boxes = space.tree.boxes
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
@@ -233,7 +244,7 @@ class CellPlan(Plan):
         space, where = found.space, self.bench.where
         assert isinstance(space, Cells)
         boxes = space.tree.boxes
-        U = halton(8, boxes.shape[1], np.random.default_rng(11))
+        U = spread(8, boxes.shape[1], 11)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
             -1, boxes.shape[1]
         )

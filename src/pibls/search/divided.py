@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import WaveBasis, Waves
 from pibls.domain import Domain
+from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.space import Cells, CellTree, Whole, crossed
 from pibls.system.cells import CellSystem
+from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
@@ -61,7 +64,7 @@ def cell_system(
     lowered: LoweredProblem,
     domain: Domain,
     space: Cells,
-    seed: int = 0,
+    engine: Engine = HERE,
     spared: Callable[[Region, Array], bool] = lambda region, box: False,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
@@ -70,14 +73,15 @@ def cell_system(
     """
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     points = [
-        {
-            region: place_in(region, domain, box, part.nodes, seed)
-            for region in regions
-            if not spared(region, box)
-        }
+        partial(_placed, [r for r in regions if not spared(r, box)], domain, box, part.nodes)
         for box, part in zip(space.tree.boxes, space.parts, strict=True)
     ]
-    return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space))
+    return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space), engine)
+
+
+def _placed(regions: list[Region], domain: Domain, box: Array, nodes: int) -> dict[Region, PointSet]:
+    """The points of some regions in a cell."""
+    return {region: place_in(region, domain, box, nodes) for region in regions}
 
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
@@ -91,7 +95,13 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
             rows = np.flatnonzero(cells == cell)
             points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
     lowered = bench.lowered
-    return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, bench.domain, space))
+    given: list[Placing] = [partial(_given, mine) for mine in points]
+    ties = ties_of(lowered, bench.domain, space)
+    return CellSystem.of(without_pairs(lowered), given, space, ties, bench.engine)
+
+
+def _given(points: dict[Region, PointSet]) -> dict[Region, PointSet]:
+    return points
 
 
 def without_pairs(lowered: LoweredProblem) -> LoweredProblem:

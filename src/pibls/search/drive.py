@@ -10,6 +10,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import PivotedQR
+from pibls.linalg.distributed import Distributed
+from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
 from pibls.search.attempt import Attempt, attempt
@@ -39,6 +41,7 @@ class Request:
     max_nodes: int
     time_limit: float | None
     began: float
+    engine: Engine = HERE
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Answer:
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     """Solve as requested."""
     bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol)
+    bench = replace(bench, engine=request.engine)
     if request.basis is not None:
         return _as_given(bench, request)
     return _searched(bench, request, callback)
@@ -66,6 +70,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 def _searched(bench: Bench, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
+    if isinstance(bench.engine, Distributed):
+        bench.engine.told = budget.tell_share
     search = Search(bench, budget, request.points, request.method, request.guess)
     search.run()
     best, error = search.best, search.error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.quasi import halton
+from pibls.basis.quasi import spread
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
@@ -17,7 +17,7 @@ from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.divided import Reference
 from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
 from pibls.search.plan import Offer, Plan
-from pibls.search.windows import NODES, Demand, Followed, Follower
+from pibls.search.windows import NODES, Demand, Followed, Follower, floor_of
 from pibls.solver import Outcome
 from pibls.space import Cells
 from pibls.status import Status
@@ -35,6 +35,7 @@ _LATE = "the time limit was reached"
 class WindowPlan(Plan):
     """Windows in time, each with its cells in space."""
 
+    is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
     demand: Demand | None = None
     _key: int = 0
     _softened: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -61,6 +62,7 @@ class WindowPlan(Plan):
                 self.status = Status.STALLED
                 return
             found = self._judged(first, time.perf_counter() - began)
+            known = self.best, self.error
             self.best, self.error = found, UNCHECKED
             self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
             second = self._follow(bench.limits.other_scale, first)
@@ -73,6 +75,8 @@ class WindowPlan(Plan):
                     rounding=4.0 * bench.limits.rounding * len(first.windows),
                 )
         self._conclude(first, found)
+        if known[1].max < self.error.max and first.stopped is None:
+            self.best, self.error = known  # asked for more, rounding left more
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)
@@ -88,12 +92,12 @@ class WindowPlan(Plan):
             self.status = Status.ROUGH
             return
         assert self.demand is not None
-        floor = self.bench.limits.window_floor
+        floor = floor_of(self.bench)
         if self.demand.tail <= floor or not math.isfinite(excess):
             self.status = Status.FLOOR
             return
-        share = max(min(_TIGHTER, 0.1 * self.bench.tol / excess), floor / self.demand.tail)
-        self.demand = Demand(self.demand.tail * share, max(self.demand.residual * share, 30.0 * floor))
+        share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
+        self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
     def _follow(self, shrink: float, before: Followed | None) -> Followed | None:
         bench = self.bench
@@ -155,7 +159,7 @@ class WindowPlan(Plan):
         """Places in every window and cell; the norm's points are those that the evolution has reached."""
         e, bench = followed.evolution, self.bench
         d = len(bench.box)
-        U = halton(_TIMES, d, np.random.default_rng(7))
+        U = spread(_TIMES, d, 7)
         parts = []
         for window in followed.windows:
             boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()

@@ -86,7 +86,9 @@ class Search:
                 )
             plan.hear_of(self.found)
             plan.advance()
-            at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < _ROUNDING
+            at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
+                math.inf if plan.is_last_word else _ROUNDING
+            )
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return
@@ -94,7 +96,7 @@ class Search:
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
         ended = [plan.status for plan in self.plans if plan.status is not None]
-        for status in (Status.STOPPED, Status.FLOOR, Status.NO_SOLUTION):
+        for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
             if status in ended:
                 self.status = status
                 return

@@ -55,6 +55,9 @@ class Plan(ABC):
     def hear_of(self, found: Attempt | None) -> None:  # noqa: B027 - most plans have no use for it
         """Be told of the best that was found until now, for a nonlinear problem to start from."""
 
+    is_last_word = False
+    """Whether no other plan goes below the floor of this one."""
+
     @property
     def made_no_progress(self) -> bool:
         """Whether its last attempt was no better than its first ones, and none was any good."""

@@ -45,4 +45,11 @@ def _told(now: Progress) -> str:
     parts.append(f"{now.seconds:.1f} s")
     if now.expected is not None:
         parts.append(f"the next attempt takes about {now.expected:.0f} s")
+    if now.share is not None:
+        share = now.share
+        parts.append(
+            f"{share.workers} worker{'s' * (share.workers != 1)} of up to {share.need / 2**30:.2g} GiB"
+        )
+        if share.tasks:
+            parts.append(f"{share.done} of {share.tasks} tasks")
     return ", ".join(parts)

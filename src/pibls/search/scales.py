@@ -17,10 +17,12 @@ def natural_sizes(equations: LoweredProblem, space: Space, w: Array, X: Array, h
     """How large each unknown would be if its strongest term balanced the largest of its equation."""
     out = np.full(equations.unknowns, np.inf)
     normals = np.zeros_like(X)
+    wanted = tuple(dict.fromkeys(j for r in equations.residuals for j in (*r.linear, *r.nonlinear)))
+    found = dict(zip(wanted, space.values((X,), wanted, w), strict=True))
     for r in equations.residuals:
         data = r.known_data(X)
         jets = (*r.linear, *r.nonlinear)
-        values = space.values((X,), jets, w)
+        values = np.array([found[j] for j in jets]).reshape(len(jets), -1)
         k = len(r.linear)
         weights = np.concatenate([r.coefficients(X, normals, data), r.partials(X, normals, data, values[k:])])
         largest = float(np.nan_to_num(np.abs(weights * values)).max(initial=0.0))

@@ -112,6 +112,8 @@ def _candidates(system: System | StreamedSystem, bench: Bench) -> Iterator[tuple
         yield system.values_of(growth, np.full(growth.columns, sign)), None
 
 
-def warm(system: System | StreamedSystem, space: Space, w: Array, relative: float) -> Outcome:
+def warm(
+    system: System | StreamedSystem, space: Space, w: Array, relative: float, method: GaussNewton
+) -> Outcome:
     """From the solution in another space, whose relative residual is known."""
-    return GaussNewton().descend(system, system.values_of(space, w), relative)
+    return method.descend(system, system.values_of(space, w), relative)

@@ -55,8 +55,8 @@ class WavePlan(Plan):
     def _next(self) -> int | None:
         """The next width, if there is one."""
         first = _FIRST.get(self.bench.lowered.dimension, 512)
-        if self.bench.tol >= 1e-5 and self.bench.lowered.dimension > 1:
-            first //= 2  # a loose tolerance is met by fewer functions
+        if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
+            first = 3 * first // 4  # a loose tolerance is met by fewer functions
         if self.now is None:
             return min(first, self._most)
         width = self._width(self.now)
@@ -117,7 +117,7 @@ class WavePlan(Plan):
         spec = family.spec(nodes, shrink)
         found = attempt(
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
-            quickly=self.bench.evolution is not None,
+            quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
         self.tell(found)
         return found
@@ -189,7 +189,7 @@ class WavePlan(Plan):
         limits, tol = self.bench.limits, self.bench.tol
         if last is None:
             # Zero fits every problem without data, also those with other solutions: look twice.
-            return now.sizes.max() > 0 and now.relative < min(limits.at_once * tol, limits.small)
+            return now.sizes.max() > 0 and now.relative < limits.at_once[tol >= limits.loose] * tol
         # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
         enough = max(limits.holds, min(10.0 * tol, 0.1 * limits.fits))
         falling = now.relative < min(0.3 * last.relative, limits.fits)

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.quasi import halton
+from pibls.basis.quasi import spread
 from pibls.linalg.rows import is_finite
 from pibls.problem import Inside, Jet, Region
 from pibls.problem.lowering import LoweredProblem
+from pibls.search.again import Again
 from pibls.search.bench import Bench
 from pibls.search.divided import Reference, cell_system, first_tree, without_pairs
 from pibls.search.evolution import Evolution, continued, handed_over
@@ -52,6 +53,9 @@ _KEPT = 0.85
 on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here it does not
 grow (7e-14)."""
 _NOTHING = 3e-14
+_RESIDUAL_FLOOR = 3e-12
+_WORTH = 1.6  # times longer, a window is worth new factors
+_LEFT = 1e-3  # of what is asked of a window's spectrum: what Newton's method may leave
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Extrapolated:
         out = np.zeros((len(jets), len(sites[0])))
         for site, X in enumerate(sites):
             h = X[:, self.axis] - self.t
-            held = X.copy()
+            held = X[:1].copy() if X.shape[1] == 1 else X.copy()  # on a line, the start is one place
             held[:, self.axis] = self.t
             terms: list[tuple[int, Jet, Array]] = []
             for i, j in enumerate(jets):
@@ -105,11 +109,18 @@ class Demand:
 
     @classmethod
     def of(cls, tol: float, bench: Bench) -> Demand:
-        lim = bench.limits
-        return cls(
-            max(lim.window_tail * tol, lim.window_floor),
-            max(lim.window_residual * tol, 30.0 * lim.window_floor),
-        )
+        """What a tolerance asks of each window."""
+        lim, space = bench.limits, bench.lowered.dimension > 1
+        return cls(lim.window_tail[space] * tol, lim.window_residual * tol).above(bench)
+
+    def above(self, bench: Bench) -> Demand:
+        """The same, but nothing below rounding."""
+        return Demand(max(self.tail, floor_of(bench)), max(self.residual, _RESIDUAL_FLOOR))
+
+
+def floor_of(bench: Bench) -> float:
+    """The least tail that is asked of a window."""
+    return bench.limits.window_floor[bench.lowered.dimension > 1]
 
 
 @dataclass(frozen=True)
@@ -168,6 +179,8 @@ class Follower:
     _end: float = 0.0
     """Where the next window ends at the latest: at the end, or where something switches."""
     _done: list[Window] = field(default_factory=list)
+    _again: Again | None = None
+    """The last window of a linear evolution."""
 
     @property
     def _evolution(self) -> Evolution:
@@ -283,7 +296,7 @@ class Follower:
     def _at_time(self, tree: CellTree, t: float) -> Array:
         """Some points at one time, in every cell."""
         e = self._evolution
-        U = halton(8, len(tree.box), np.random.default_rng(0))
+        U = spread(8, len(tree.box), 0)
         X = np.concatenate([b[:, 0] + (b[:, 1] - b[:, 0]) * U for b in tree.boxes])
         X[:, e.axis] = t
         return X
@@ -330,8 +343,12 @@ class Follower:
                 self._sizes = np.maximum(self._sizes, sizes)
                 self._noise = easing
                 factor = self._factor(along / easing, residual / easing, power)
+                if easing > 1.0:
+                    factor = max(factor, 1.0)  # a shorter window has as much of what others have left
                 merged = self._merged(tree, relative / easing, power)
                 window = Window(space, w, t, self._handed(t, stop), residual)
+                if self._again is not None and 1.0 <= factor < _WORTH:
+                    factor = 1.0  # another length needs other factors
                 return window, merged, dt * min(max(factor, 0.5), bench.limits.window_growth)
             if last is None:
                 stubborn = stubborn + 1 if wide > max(0.3 * widest, demand.tail) else 0
@@ -463,7 +480,7 @@ class Follower:
 
     def _held_out(self, tree: CellTree) -> Array:
         d = len(tree.box)
-        U = halton(_HELD.get(d, 80), d, np.random.default_rng(1))
+        U = spread(_HELD.get(d, 80), d, 1)
         X = np.concatenate([b[:, 0] + (b[:, 1] - b[:, 0]) * U for b in tree.boxes])
         return np.asarray(X[np.asarray(self.bench.domain.contains(X), dtype=bool)])
 
@@ -489,7 +506,17 @@ class Follower:
         paired = without_pairs(lowered)
         space: Whole | Cells
         system: System | CellSystem
-        if len(here) == 1 and len(paired.residuals) == len(lowered.residuals):
+        alone = len(here) == 1 and len(paired.residuals) == len(lowered.residuals)
+        if self._again is not None and not len(self.softened):
+            on = self.reference.on(here.boxes[0], lowered.unknowns)
+            space = on if alone else self.reference.over(here, lowered.unknowns)
+            again = self._again.moved(paired, here.boxes, space)
+            if again is not None:
+                w = GaussNewton().linear_solve(again, self._again.factors).w
+                if not np.isfinite(w).all():
+                    raise _NoSolutionError
+                return space, w, 0
+        if alone:
             box = here.boxes[0]
             space = self.reference.on(box, lowered.unknowns)
             points = {r.region: place_in(r.region, bench.domain, box, space.nodes) for r in lowered.residuals}
@@ -498,10 +525,16 @@ class Follower:
             system = assemble(LoweredProblem(kept, lowered.unknowns, lowered.dimension), found, space)
         else:
             space = self.reference.over(here, lowered.unknowns)
-            system = cell_system(lowered, bench.domain, space, spared=self._spared)
-        method = GaussNewton(rounds=0, continuation=0)
+            system = cell_system(lowered, bench.domain, space, bench.engine, self._spared)
+        method = GaussNewton(
+            rounds=0,
+            continuation=0,
+            tolerance=max(_LEFT * self.demand.tail, 1e-15),
+            check=lambda: self.check(t, -1, len(tree)),
+        )
         if system.is_linear:
             outcome = method.linear_solve(system)
+            self._again = Again(e.axis, here.boxes, system, outcome.factors)
         elif last is None:
             outcome = self._begin(system, method)
         else:
@@ -510,7 +543,7 @@ class Follower:
                 v = system.values_of(Extrapolated(last.space, last.w, e.axis, t, 0), np.empty(0))
                 if not _usable(system, v):
                     raise _NoSolutionError
-            outcome = method.descend(system, v, 1e-2)
+            outcome = method.descend(system, v, 0.0)
         self.steps += outcome.steps
         if not np.isfinite(outcome.w).all():
             raise _NoSolutionError

@@ -12,7 +12,9 @@ that is left, which regularises the first steps and costs the last ones nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,10 @@ _SLOW = 0.5  # near the solution, a step that does not halve the residual is slo
 _FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _SOLVED = 1e-4  # relative residual above which the end is no solution
+
+
+def _go_on() -> None:
+    """Nothing stops it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ class GaussNewton:
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
+    check: Callable[[], None] = field(default=_go_on, repr=False, compare=False)
+    """Called before each step; raises to stop."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -103,10 +111,14 @@ class GaussNewton:
             v = system.values(w)
         return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
 
-    def linear_solve(self, system: Equations) -> Outcome:
-        """One step, and one of iterative refinement, which removes half of the rounding error."""
+    def linear_solve(self, system: Equations, factors: Any = None) -> Outcome:
+        """One step, and one of iterative refinement, which removes half of the rounding error.
+
+        ``factors`` are those of the same matrix, where they are known.
+        """
         J, b = system.linearise(starting_values(system))
-        factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
+        if factors is None:
+            factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
         w = factors.apply(b)
         if not isinstance(J, Rows):  # there it would cost as much as the step itself
             w = w + factors.apply(b - J @ w)
@@ -132,7 +144,9 @@ class GaussNewton:
         factors = None
         cut, limit = np.inf, self.truncation
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
+        before = 0.0
         while steps < self.max_steps:
+            self.check()
             needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:
@@ -161,7 +175,10 @@ class GaussNewton:
             size = float(np.abs(v_new).max(initial=0.0))
             w, r, loss, v = moved, r_new, loss_new, v_new
             relative = loss / initial
-            settled = change <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
+            # As much again is left as the last two changes say, if they go on as they did.
+            left = change * min(change / before, 1.0) if before > 0 else change
+            before = change
+            settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
             if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
                 status = Status.SOLVED
                 break

@@ -36,18 +36,22 @@ def _transform(n: int) -> tuple[Array, Array]:
     return np.cos(angle), matrix
 
 
+@lru_cache(maxsize=32)
+def _grid(n: int, d: int) -> Array:
+    """The tensor grid of the nodes."""
+    nodes, _ = _transform(n)
+    return np.stack(np.meshgrid(*(nodes,) * d, indexing="ij"), -1).reshape(-1, d)
+
+
 def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
     """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
     d = len(box)
     degree = degree_in(part.nodes, d)
     n = degree + 1 + _BEYOND
-    nodes, matrix = _transform(n)
-    centre, half = box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0])
-    grid = np.stack(
-        np.meshgrid(*(c + h * nodes for c, h in zip(centre, half, strict=True)), indexing="ij"), -1
-    )
+    _, matrix = _transform(n)
     jets = tuple(Jet(k, (0,) * d) for k in range(unknowns))
-    u = part.values((grid.reshape(-1, d),), jets, w)
+    # In the coordinates of the cell: in others, a short cell far from zero has few digits left.
+    u = part.seen_from(box).values((_grid(n, d),), jets, w)
     out = np.empty((unknowns, d))
     first = ceil(_FROM * degree)
     for k in range(unknowns):

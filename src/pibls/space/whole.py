@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
+from pibls.basis.protocol import seen_from, summed
 from pibls.problem import Jet
 
 SLICE_ENTRIES = 1 << 16
@@ -47,6 +48,12 @@ class Whole:
     def nodes(self) -> int:
         return max(b.size for b in self.bases)
 
+    def seen_from(self, box: Array) -> Whole:
+        """The same functions in the coordinates of a box, which is [-1, 1]^d there."""
+        centre, half = box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0])
+        made = {id(b): seen_from(b, centre, half) for b in self.bases}
+        return Whole(tuple(made[id(b)] for b in self.bases))
+
     def tables(
         self, X: Array, wanted: Iterable[tuple[int, MultiIndex]]
     ) -> dict[tuple[int, MultiIndex], Array]:
@@ -68,8 +75,11 @@ class Whole:
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
             for site, X in enumerate(sites):
-                here = [(i, j, self.owners[j.unknown]) for i, j in enumerate(jets) if j.site == site]
-                phi = self.tables(X[part], ((owner, j.alpha) for _, j, owner in here))
-                for i, j, owner in here:
-                    out[i, part] = phi[owner, j.alpha] @ w[self.slices[j.unknown]]
+                for owner in set(self.owners):
+                    rows = [
+                        i for i, j in enumerate(jets) if j.site == site and self.owners[j.unknown] == owner
+                    ]
+                    wanted = [(jets[i].alpha, w[self.slices[jets[i].unknown]]) for i in rows]
+                    if rows:
+                        out[rows, part] = summed(self.bases[owner], X[part], wanted)
         return out

@@ -2,7 +2,8 @@ r"""r_c(w_c) in each cell, T_c w_c - P λ = 0 on each face: the system of a spac
 
 Each cell is a small system of its own, with its own points and functions; faces hold them together
 (`traces`). The matrix has one part per cell and one per face, and is eliminated cell by cell, then face by
-face from the leaves of the tree to its root.
+face from the leaves of the tree to its root. Cells that are eliminated together are assembled together, as a
+`Piece`, wherever the engine has its place.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Blocks, Strip
-from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.layout import Layout
+from pibls.linalg.spread import Spread
+from pibls.linalg.staircase import Numbers
+from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Cells, Space
-from pibls.space.tree import Numbers
-from pibls.system.points import PointSet
-from pibls.system.system import System, assemble
+from pibls.system import pieces
+from pibls.system.pieces import Job, Placing, Side
 from pibls.system.traces import Tied
+
+_ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 
 
 @dataclass(frozen=True)
@@ -30,93 +35,158 @@ class CellSystem:
     """What `System` is, in cells; w holds the coefficients of all cells, then those of all faces."""
 
     space: Cells
-    systems: tuple[System, ...]
-    ties: tuple[Tied, ...]
     is_linear: bool
-    strips: tuple[Strip, ...] = field(repr=False)
-    """The rows that tie cells to faces: they depend on neither data nor solution."""
-    groups: tuple[tuple[int, ...], ...] = field(repr=False)
-    """The parts of the matrix in the order of elimination."""
+    engine: Engine = field(repr=False)
+    layout: Layout = field(repr=False)
+    pieces: tuple[Any, ...] = field(repr=False)
+    """For each bundle of fronts a handle of its cells' systems."""
+    heights: tuple[int, ...] = field(repr=False)
+    """Rows of each strip."""
+    counts: tuple[int, ...] = field(repr=False)
+    """How many nonlinear values each cell has."""
 
     @classmethod
     def of(
         cls,
         lowered: LoweredProblem,
-        points: Sequence[Mapping[Region, PointSet]],
+        points: Sequence[Placing],
         space: Cells,
         ties: Sequence[Tied],
+        engine: Engine = HERE,
     ) -> CellSystem:
-        """``points`` are those of each cell."""
-        systems = []
-        for here, part in zip(points, space.parts, strict=True):
-            found = {region: chosen for region, chosen in here.items() if len(chosen)}
-            local = tuple(r for r in lowered.residuals if r.region in found)
-            systems.append(assemble(replace(lowered, residuals=local), found, part))
-        strips = []
-        cells = len(space.parts)
-        for number, tied in enumerate(ties):
-            low, high = tied.joint.low, tied.joint.high
-            sides = tied.rows(space.parts[low], space.parts[high])
-            strips += [
-                Strip((cell, cells + number), side) for cell, side in zip((low, high), sides, strict=True)
-            ]
-        order = space.tree.groups([t.joint for t in ties])
-        groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
-        return cls(space, tuple(systems), tuple(ties), lowered.is_linear, tuple(strips), tuple(groups))
+        """``points`` give those of each cell when they are called."""
+        sides, layout, expected = divided(space, ties, engine)
+        touched, cells = layout.touched, len(space.parts)
+        if len(layout.bundles) == 1:
+            engine = HERE  # there is nothing to share
+        copies = 1.0 if lowered.is_linear else 2.0 + sum(len(r.nonlinear) for r in lowered.residuals)
+        engine.admit(layout.demand(expected, copies))
+        shared = engine.put(lowered)
+        jobs = [
+            tuple(
+                Job(c, points[c], space.parts[c], tuple(sides[c]))
+                for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
+            )
+            for bundle in layout.bundles
+        ]
+        frame = Spread(engine, layout, (), ())
+        made = frame.each(pieces.assembled, [shared] * len(jobs), jobs)
+        shapes = frame.each(pieces.sizes, made)
+        heights, counts = np.zeros(len(touched), dtype=int), np.zeros(cells, dtype=int)
+        for bundle, (rows, values) in zip(layout.bundles, engine.get(shapes), strict=True):
+            heights[list(bundle.strips)] = rows
+            for c, count in values.items():
+                counts[c] = count
+        return cls(
+            space, lowered.is_linear, engine, layout, tuple(made),
+            tuple(heights.tolist()), tuple(counts.tolist()),
+        )  # fmt: skip
+
+    def later(
+        self, residuals: Mapping[str, Residual], space: Cells, axis: int, shift: float
+    ) -> CellSystem | None:
+        """The system of a later window in the same cells; None where its operator is another one."""
+        n = len(self.pieces)
+        spaces = [{c: space.parts[c] for c in mine} for mine in self._cells]
+        shared = [self.engine.put(dict(residuals)) if b.strips else residuals for b in self.layout.bundles]
+        made = self._frame.each(pieces.later, self.pieces, shared, spaces, [axis] * n, [shift] * n)
+        if not all(self.engine.get(self._frame.each(pieces.is_there, made))):
+            return None
+        return replace(self, space=space, pieces=tuple(made))
 
     @cached_property
-    def _columns(self) -> tuple[Numbers, ...]:
-        widths = [p.columns for p in self.space.parts] + [t.columns for t in self.ties]
-        ends = np.cumsum([0, *widths])
-        return tuple(np.arange(a, b, dtype=np.intp) for a, b in pairwise(ends))
+    def _frame(self) -> Spread:
+        """The matrix without its numbers: how vectors are cut and joined."""
+        return Spread(self.engine, self.layout, self.heights, ())
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
-        rows = sum(s.shape[0] for s in self.systems) + sum(map(len, self.strips))
-        return rows, sum(map(len, self._columns))
-
-    def _parts(self, w: Array) -> list[Array]:
-        return [w[a:b] for a, b in pairwise(self.space.starts)]
+        return self._frame.shape
 
     @cached_property
-    def _jumps(self) -> Array:
-        """How much each row of the strips is to be: nothing, but where a source lives on the face."""
-        parts = [side for t in self.ties for side in (np.zeros(t.jumps.size), t.jumps.ravel())]
-        return np.concatenate(parts) if parts else np.empty(0)
+    def _cells(self) -> tuple[tuple[int, ...], ...]:
+        """The cells of each bundle."""
+        touched = self.layout.touched
+        return tuple(tuple(dict.fromkeys(touched[s][0] for s in b.strips)) for b in self.layout.bundles)
 
     @cached_property
-    def _tied(self) -> Blocks:
-        return Blocks(self.strips, self._columns)
+    def _places(self) -> tuple[Numbers, ...]:
+        """Where the nonlinear values of each bundle's cells stand in v."""
+        ends = np.cumsum([0, *self.counts])
+        none = np.empty(0, dtype=np.intp)
+        return tuple(np.concatenate([none, *(np.arange(ends[c], ends[c + 1]) for c in mine)])
+                     for mine in self._cells)  # fmt: skip
+
+    def _joined(self, found: Sequence[Any]) -> Array:
+        """One v of those of the bundles."""
+        out = np.empty(sum(self.counts))
+        for places, part in zip(self._places, self.engine.get(found), strict=True):
+            out[places] = part
+        return out
 
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
-        local = [s.residual(mine) for s, mine in zip(self.systems, self._parts(w), strict=True)]
-        return np.concatenate([*local, self._tied @ w - self._jumps])
+        found = self._frame.each(pieces.residual, self.pieces, self._frame.local(w))
+        return self._frame.gathered(self.engine.get(found))
 
-    def jacobian(self, w: Array) -> Blocks:
+    def jacobian(self, w: Array) -> Spread:
         """J(w), (rows, columns)."""
         return self.linearise(self.values(w))[0]
 
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
-        return np.concatenate([s.values(mine) for s, mine in zip(self.systems, self._parts(w), strict=True)])
+        if self.is_linear:
+            return np.empty(0)
+        return self._joined(self._frame.each(pieces.values, self.pieces, self._frame.local(w)))
 
     def values_of(self, space: Space, w: Array) -> Array:
         """v of the function with coefficients w in any space."""
-        return np.concatenate([s.values_of(space, w) for s in self.systems])
+        if self.is_linear:
+            return np.empty(0)
+        function = self.engine.put((space, w))
+        filled = [function if bundle.strips else (space, w) for bundle in self.layout.bundles]
+        return self._joined(self._frame.each(pieces.values_of, self.pieces, filled))
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
-        return np.concatenate([s.level(u) for s in self.systems])
+        if self.is_linear:
+            return np.empty(0)
+        return self._joined(self._frame.each(pieces.level, self.pieces, [u] * len(self.pieces)))
 
-    def linearise(self, v: Array) -> tuple[Blocks, Array]:
+    def linearise(self, v: Array) -> tuple[Spread, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
-        strips, targets, start = [], [], 0
-        for cell, system in enumerate(self.systems):
-            stop = start + system.nonlinear_values
-            J, b = system.linearise(v[start:stop])
-            start = stop
-            strips.append(Strip((cell,), (J,)))
-            targets.append(b)
-        matrix = Blocks((*strips, *self.strips), self._columns, self.groups)
-        return matrix, np.concatenate([*targets, self._jumps])
+        return self._linear if self.is_linear else self._linearised(v)
+
+    @cached_property
+    def _linear(self) -> tuple[Spread, Array]:
+        return self._linearised(np.empty(0))
+
+    def _linearised(self, v: Array) -> tuple[Spread, Array]:
+        both = self._frame.each(pieces.linearised, self.pieces, [v[places] for places in self._places])
+        strips = tuple(self._frame.each(pieces.first, both))
+        targets = self.engine.get(self._frame.each(pieces.second, both))
+        matrix = Spread(self.engine, self.layout, self.heights, strips)
+        return matrix, matrix.gathered(targets)
+
+
+def divided(
+    space: Cells, ties: Sequence[Tied], engine: Engine = HERE
+) -> tuple[list[list[Side]], Layout, list[int]]:
+    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have."""
+    cells = len(space.parts)
+    sides: list[list[Side]] = [[] for _ in space.parts]
+    for number, tied in enumerate(ties):
+        pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
+        sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
+        sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
+    touched = [parts for c, mine in enumerate(sides) for parts in ((c,), *((c, s.face) for s in mine))]
+    expected = [
+        rows
+        for part, mine in zip(space.parts, sides, strict=True)
+        for rows in (int(_ROWS * part.columns), *(s.tied.rows_each for s in mine))
+    ]
+    widths = [p.columns for p in space.parts] + [t.columns for t in ties]
+    columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
+    order = space.tree.groups([t.joint for t in ties])
+    groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
+    return sides, Layout.of(touched, columns, groups, engine, expected), expected

@@ -58,6 +58,11 @@ class Tied:
     def columns(self) -> int:
         return len(self.traces) * int(self.polynomials.shape[1])
 
+    @property
+    def rows_each(self) -> int:
+        """Rows of each side."""
+        return len(self.points) * len(self.traces)
+
     def rows(self, low: Whole, high: Whole) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """T (n, columns of the cell) and -P (n, columns of the joint) of the lower and of the upper side."""
         below, above = self._side(low, False), self._side(high, True)

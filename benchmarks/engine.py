@@ -1,0 +1,204 @@
+"""What cells cost, here and on workers: error, estimate, cells, seconds for none, one and two workers.
+
+`python benchmarks/engine.py` writes docs/data/engine.json, from which docs/cost.md is made. Seconds are those
+of the clock; CPU seconds are those of all processes together, which a busy machine changes little. Counts of
+operations, memory and traffic come from the layout of the elimination and need no solve.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pibls
+from pibls.linalg import distributed
+from pibls.linalg.engine import HERE, Here
+from pibls.linalg.threads import sensible_threads
+from pibls.problem import Jet
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.divided import Reference, cell_system, ties_of
+from pibls.solver import GaussNewton
+from pibls.space import Cells, CellTree
+from pibls.system.cells import divided
+
+DATA = Path(__file__).resolve().parents[1] / "docs" / "data" / "engine.json"
+NODES = 64
+SIDES = (8, 16, 32, 40)
+COUNTED = (8, 16, 32, 64)
+SHARED = 24
+WORKERS = (1, 2)
+
+x, y = sp.symbols("x y")
+u = sp.Function("u")(x, y)
+
+
+def helmholtz() -> tuple[pibls.Problem, Callable[..., Any]]:
+    """A smooth solution with a few waves in the square, known exactly."""
+    exact = sp.sin(12 * x + 3 * y) * sp.exp(x * y)
+    source = exact.diff(x, 2) + exact.diff(y, 2) + 25 * exact
+    equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2) + 25 * u, source)
+    problem = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, exact)])
+    return problem, sp.lambdify((x, y), exact)
+
+
+def spaces(side: int) -> tuple[Bench, Cells]:
+    problem, _ = helmholtz()
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    tree = CellTree.grid(bench.box, (side, side))
+    return bench, Reference.drawn(NODES, 2, 1.0, bench.stream(1, 0)).over(tree, 1)
+
+
+def grid(side: int, engine: Any = HERE) -> dict[str, float]:
+    """One linear solve in side × side cells: seconds, CPU seconds of this process, error, peak memory."""
+    bench, space = spaces(side)
+    clock, began = time.perf_counter(), time.process_time()
+    with sensible_threads(1):
+        system = cell_system(bench.lowered, bench.domain, space, engine)
+        assembled = time.process_time() - began
+        outcome = GaussNewton(rounds=0).solve(system, np.random.default_rng(0))
+    X = bench.where.even
+    found = space.values((X,), (Jet(0, (0, 0)),), outcome.w)[0]
+    return {
+        "cells": side**2,
+        "functions": space.columns,
+        "error": float(np.abs(found - helmholtz()[1](*X.T)).max()),
+        "seconds": time.perf_counter() - clock,
+        "cpu": time.process_time() - began,
+        "assembly": assembled,
+        "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+        "tasks": len(system.layout.bundles),
+    }
+
+
+class Cut(Here):
+    """Cuts as so many workers with one thread would have it."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def limit(self, work: float) -> float:
+        return max(work / (distributed._EACH * self.workers), distributed.LEAST)
+
+
+def counted(side: int, workers: int) -> dict[str, float]:
+    """Operations, the longest chain of them, memory and traffic, before anything is solved."""
+    bench, space = spaces(side)
+    _, layout, heights = divided(space, ties_of(bench.lowered, bench.domain, space), Cut(workers))
+    work, demand = layout.work(heights), layout.demand(heights)
+    longest: list[float] = []
+    for mine, bundle in zip(work, layout.bundles, strict=True):
+        longest.append(mine + max((longest[layout.owners[f]] for f in bundle.given), default=0.0))
+    widths = [sum(b.widths[p] for p in layout.plans[f].neighbours) for b in layout.bundles for f in b.gives]
+    return {
+        "cells": side**2,
+        "workers": workers,
+        "operations": sum(work),
+        "longest": max(longest),
+        "held": demand.held,
+        "largest": demand.largest,
+        "traffic": sum(8.0 * n * n for n in widths),
+        "tasks": len(layout.bundles),
+    }
+
+
+def on_workers(workers: int) -> dict[str, float]:
+    """The same grid by Dask, with the CPU seconds of the workers."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(_warm)  # imports are not what is measured
+        before = sum(client.run(time.process_time).values())
+        shares: list[distributed.Share] = []
+        found = grid(SHARED, distributed.Distributed(client, shares.append))
+        found["worker_cpu"] = sum(client.run(time.process_time).values()) - before
+        found["announced"] = max(s.need for s in shares)
+        return {**found, "workers": workers}
+
+
+def _warm() -> None:
+    import pibls.search.cells  # noqa: F401
+
+
+def whole(workers: int) -> dict[str, float]:
+    """The front door: a peak in a square, from nothing but the problem."""
+    peak = sp.exp(-1000 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
+    equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2), peak.diff(x, 2) + peak.diff(y, 2))
+    problem = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, peak)])
+    X = np.random.default_rng(1).uniform(size=(2, 4000))
+    exact = sp.lambdify((x, y), peak)(*X)
+
+    def told(engine: Any) -> dict[str, float]:
+        clock = time.perf_counter()
+        s = pibls.solve(problem, tol=1e-8, engine=engine)
+        return {
+            "workers": workers,
+            "error": float(np.abs(s(*X) - exact).max()),
+            "estimate": s.error.max,
+            "cells": float(s.settings.get("cells", 1)),
+            "seconds": time.perf_counter() - clock,
+            "value": float(s(0.31, 0.52)),
+        }
+
+    if not workers:
+        return told(None)
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(_warm)
+        return told(client)
+
+
+def fresh(*words: object) -> dict[str, float]:
+    """A measurement in a process of its own, so that peaks of memory do not mix."""
+    command = [sys.executable, str(Path(__file__).resolve()), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    print(*words, {k: float(f"{v:.3g}") for k, v in found.items()}, flush=True)
+    return found
+
+
+def main(words: list[str]) -> None:
+    kinds: dict[str, Callable[..., Any]] = {
+        "grid": grid,
+        "counted": counted,
+        "on": on_workers,
+        "whole": whole,
+    }
+    if words:
+        print(json.dumps(kinds[words[0]](*map(int, words[1:]))))
+        return
+    data = {
+        "nodes": NODES,
+        "grid": [fresh("grid", side) for side in SIDES],
+        "here": fresh("grid", SHARED),
+        "on": [fresh("on", workers) for workers in WORKERS],
+        "whole": [fresh("whole", workers) for workers in (0, *WORKERS)],
+        "counted": [fresh("counted", side, workers) for side in COUNTED for workers in (2, 16, 256)],
+    }
+    DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,70 @@
+"""f(a, b, …) here or elsewhere: where the pure functions run that an elimination is made of.
+
+An engine takes a function and its arguments and gives back a handle of the result; handles may be arguments
+of further calls. In this process a handle is the value itself. Elsewhere it is a promise, and what is not
+asked for stays where it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pibls.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What an elimination will ask of those who share it, in bytes."""
+
+    held: int
+    """All matrices and factors together."""
+    largest: int
+    """The largest task: what it takes in, works on and gives back."""
+
+
+class TooLargeError(ProblemError):
+    """What was to be shared does not fit into the memory of those who share it."""
+
+
+class Engine(Protocol):
+    """Where pure functions run."""
+
+    def limit(self, work: float) -> float:
+        """How many operations one task should have at most, of so many in all."""
+
+    def admit(self, demand: Demand) -> None:
+        """Raise `TooLargeError` where that would not fit; otherwise announce it."""
+
+    def put(self, value: Any) -> Any:
+        """A handle of a value that several calls take."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
+
+    def get(self, handles: Sequence[Any]) -> list[Any]:
+        """The values of some handles; what is none is its own value."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """This process: at once, one after another."""
+
+    def limit(self, work: float) -> float:
+        return work
+
+    def admit(self, demand: Demand) -> None:
+        pass
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    def get(self, handles: Sequence[Any]) -> list[Any]:
+        return list(handles)
+
+
+HERE = Here()

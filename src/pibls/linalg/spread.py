@@ -1,0 +1,142 @@
+r"""A = Σ over strips of rows, held in pieces by an engine: one for each bundle of fronts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.linalg.blocks import Blocks, Strip
+from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.layout import Layout
+from pibls.linalg.staircase import Numbers
+
+Piece = tuple[Strip, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A block-sparse matrix that may be elsewhere; strips stand in the order of the layout."""
+
+    engine: Engine = field(repr=False)
+    layout: Layout
+    heights: tuple[int, ...] = field(repr=False)
+    """The rows of each strip."""
+    pieces: tuple[Any, ...] = field(repr=False)
+    """For each bundle a handle of its strips."""
+
+    @classmethod
+    def of(cls, A: Blocks) -> Spread:
+        """A matrix that is here, in one piece."""
+        layout = Layout.of([s.parts for s in A.strips], A.columns, A.groups)
+        return cls(HERE, layout, tuple(map(len, A.strips)), (A.strips,))
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        return sum(self.heights), sum(map(len, self.layout.columns))
+
+    @cached_property
+    def strips(self) -> tuple[slice, ...]:
+        """Where each strip stands."""
+        ends = np.cumsum([0, *self.heights]).tolist()
+        return tuple(map(slice, ends[:-1], ends[1:]))
+
+    @cached_property
+    def rows(self) -> tuple[Numbers, ...]:
+        """The rows of each bundle."""
+        return tuple(
+            np.concatenate([np.empty(0, dtype=np.intp), *(_numbers(self.strips[s]) for s in bundle.strips)])
+            for bundle in self.layout.bundles
+        )
+
+    def local(self, w: Array) -> list[dict[int, Array]]:
+        """The coefficients of the parts that the strips of each bundle touch."""
+        return [
+            {p: w[self.layout.columns[p]] for s in bundle.strips for p in self.layout.touched[s]}
+            for bundle in self.layout.bundles
+        ]
+
+    def gathered(self, parts: Sequence[Array]) -> Array:
+        """One vector of what was found for the rows of each bundle."""
+        out = np.empty(self.shape[0])
+        for rows, found in zip(self.rows, parts, strict=True):
+            out[rows] = found
+        return out
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """A handle of function(…) for each bundle; those without rows of their own are not worth sending."""
+        call = self.engine.call
+        return [
+            call(function, *mine) if bundle.strips else function(*mine)
+            for bundle, *mine in zip(self.layout.bundles, *arguments, strict=True)
+        ]
+
+    def __matmul__(self, w: Array) -> Array:
+        return self.gathered(self.engine.get(self.each(product, self.pieces, self.local(w))))
+
+    @cached_property
+    def row_norms(self) -> Array:
+        return self.gathered(self.engine.get(self.each(row_norms, self.pieces)))
+
+    def column_norms(self, scale: Array) -> list[Array]:
+        """‖column‖ of diag(1/scale)·A, for each part; 1 for what is zero."""
+        found = self.engine.get(self.each(column_squares, self.pieces, [scale[r] for r in self.rows]))
+        squares = [np.zeros(len(c)) for c in self.layout.columns]
+        for part in found:
+            for p, values in part.items():
+                squares[p] += values
+        return [np.where(s > 0, np.sqrt(s), 1.0) for s in squares]
+
+    def blend(self, other: Spread, share: float) -> Spread:
+        """share·A + (1 - share)·B, for a B with the same strips."""
+        shares = [share] * len(self.pieces)
+        return replace(self, pieces=tuple(self.each(blended, self.pieces, other.pieces, shares)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """With all its zeros, for a solver that knows no other way."""
+        out = np.zeros(self.shape, order="F")
+        for bundle, piece in zip(self.layout.bundles, self.engine.get(self.pieces), strict=True):
+            for s, strip in zip(bundle.strips, piece, strict=True):
+                for p, B in zip(strip.parts, strip.blocks, strict=True):
+                    out[self.strips[s], self.layout.columns[p]] = B
+        return np.asarray(out, dtype=dtype)
+
+
+def _numbers(rows: slice) -> Numbers:
+    return np.arange(rows.start, rows.stop, dtype=np.intp)
+
+
+def product(piece: Piece, w: Mapping[int, Array]) -> Array:
+    """A w in the rows of a piece."""
+    parts = [
+        np.sum([B @ w[p] for p, B in zip(strip.parts, strip.blocks, strict=True)], axis=0) for strip in piece
+    ]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def row_norms(piece: Piece) -> Array:
+    parts = [np.sqrt(np.sum([np.einsum("ij,ij->i", B, B) for B in strip.blocks], axis=0)) for strip in piece]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
+    out: dict[int, Array] = {}
+    row = 0
+    for strip in piece:
+        weights = scale[row : row + len(strip)] ** -2
+        row += len(strip)
+        for p, B in zip(strip.parts, strip.blocks, strict=True):
+            squares = np.einsum("ij,ij,i->j", B, B, weights)
+            out[p] = out[p] + squares if p in out else squares
+    return out
+
+
+def blended(mine: Piece, its: Piece, share: float) -> Piece:
+    return tuple(
+        Strip(a.parts, tuple(share * A + (1.0 - share) * B for A, B in zip(a.blocks, b.blocks, strict=True)))
+        for a, b in zip(mine, its, strict=True)
+    )

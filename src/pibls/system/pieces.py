@@ -1,0 +1,147 @@
+r"""The systems of some cells, with their sides of the faces: what one task assembles.
+
+All functions here are pure and at the top of the module, so that they can be sent anywhere by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.linalg.blocks import Strip
+from pibls.problem import Region
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.space import Space, Whole
+from pibls.system.moving import moved
+from pibls.system.points import PointSet
+from pibls.system.system import System, assemble
+from pibls.system.traces import Tied
+
+Placing = Callable[[], Mapping[Region, PointSet]]
+"""The points of a cell, placed when it is called."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a face: the part of the matrix that the face is, and the spaces below and above."""
+
+    face: int
+    tied: Tied
+    spaces: tuple[Whole, Whole] = field(repr=False)
+    upper: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a cell is assembled from."""
+
+    cell: int
+    points: Placing
+    space: Whole = field(repr=False)
+    sides: tuple[Side, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The systems of some cells; ``ties`` are their rows on the faces, with what these are to be."""
+
+    cells: tuple[int, ...]
+    systems: tuple[System, ...] = field(repr=False)
+    ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
+    jumps: tuple[Array, ...] = field(repr=False)
+
+
+def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
+    """The systems of some cells."""
+    systems, ties, jumps = [], [], []
+    known: dict[int, Any] = {}  # both sides of a face come from one computation
+    for job in jobs:
+        found = {region: chosen for region, chosen in job.points().items() if len(chosen)}
+        local = tuple(r for r in lowered.residuals if r.region in found)
+        systems.append(assemble(replace(lowered, residuals=local), found, job.space))
+        strips, wanted = [], [np.empty(0)]
+        for side in job.sides:
+            rows = known.pop(side.face, None)
+            if rows is None:
+                rows = known[side.face] = side.tied.rows(*side.spaces)
+            strips.append(Strip((job.cell, side.face), rows[side.upper]))
+            wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
+        ties.append(tuple(strips))
+        jumps.append(np.concatenate(wanted))
+    return Piece(tuple(job.cell for job in jobs), tuple(systems), tuple(ties), tuple(jumps))
+
+
+def later(
+    piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
+) -> Piece | None:
+    """The same cells in a later window; None where the operator is another one."""
+    systems = []
+    for cell, system in zip(piece.cells, piece.systems, strict=True):
+        found = moved(system, residuals, spaces[cell], axis, shift)
+        if found is None:
+            return None
+        systems.append(found)
+    return replace(piece, systems=tuple(systems))
+
+
+def is_there(piece: Piece | None) -> bool:
+    return piece is not None
+
+
+def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
+    """The rows of each strip, and how many nonlinear values each cell has."""
+    heights = [rows for system, strips in zip(piece.systems, piece.ties, strict=True)
+               for rows in (system.shape[0], *map(len, strips))]  # fmt: skip
+    counts = {c: s.nonlinear_values for c, s in zip(piece.cells, piece.systems, strict=True)}
+    return heights, counts
+
+
+def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
+    """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
+    parts = [np.empty(0)]
+    for cell, system, strips, jump in zip(piece.cells, piece.systems, piece.ties, piece.jumps, strict=True):
+        parts.append(system.residual(w[cell]))
+        if strips:
+            tied = [s.blocks[0] @ w[s.parts[0]] + s.blocks[1] @ w[s.parts[1]] for s in strips]
+            parts.append(np.concatenate(tied) - jump)
+    return np.concatenate(parts)
+
+
+def values(piece: Piece, w: Mapping[int, Array]) -> Array:
+    """v of the cells."""
+    found = [s.values(w[c]) for c, s in zip(piece.cells, piece.systems, strict=True)]
+    return np.concatenate([np.empty(0), *found])
+
+
+def values_of(piece: Piece, function: tuple[Space, Array]) -> Array:
+    """v of a function in any space."""
+    return np.concatenate([np.empty(0), *(s.values_of(*function) for s in piece.systems)])
+
+
+def level(piece: Piece, u: float) -> Array:
+    """v of the constant function u."""
+    return np.concatenate([np.empty(0), *(s.level(u) for s in piece.systems)])
+
+
+def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
+    """The strips of J and b, linearised about v."""
+    strips, targets, start = list[Strip](), [np.empty(0)], 0
+    for cell, system, ties, jump in zip(piece.cells, piece.systems, piece.ties, piece.jumps, strict=True):
+        stop = start + system.nonlinear_values
+        J, b = system.linearise(v[start:stop])
+        start = stop
+        strips += [Strip((cell,), (J,)), *ties]
+        targets += [b, jump]
+    return tuple(strips), np.concatenate(targets)
+
+
+def first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]

@@ -1,0 +1,326 @@
+"""solve(problem, engine=client): the same answer from other processes, whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.linalg import block_qr, distributed, staircase
+from pibls.linalg.engine import HERE, Demand, Here, TooLargeError
+from pibls.linalg.fronts import planned
+from pibls.linalg.layout import Layout
+from pibls.linalg.threads import sensible_threads
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.divided import Reference, cell_system
+from pibls.search.progress import _told
+from pibls.solver import GaussNewton, Outcome
+from pibls.space import CellTree
+from pibls.system.cells import CellSystem
+
+dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
+
+x, y = sp.symbols("x y")
+u, v = (sp.Function(name)(x, y) for name in "uv")
+SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two processes for all tests; a worker that a test ends is started again."""
+    quiet = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **quiet) as cluster,
+        dask.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def everything_is_worth_sending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """… in few tasks: a scheduler takes its time for each."""
+    monkeypatch.setattr(distributed, "LEAST", 1e6)
+    monkeypatch.setattr(distributed, "_EACH", 1)
+
+
+def linear() -> pibls.Problem:
+    exact = sp.sin(5 * x + 2 * y) * sp.exp(x * y)
+    source = exact.diff(x, 2) + exact.diff(y, 2) + 4 * exact
+    return pibls.Problem(
+        SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2) + 4 * u, source)], [pibls.Dirichlet(u, exact)]
+    )
+
+
+def nonlinear() -> pibls.Problem:
+    """Two unknowns, one of them squared, and a Python function among the data."""
+    a, b = sp.sin(x + y), sp.cos(x - y)
+    return pibls.Problem(
+        SQUARE,
+        [
+            sp.Eq(u.diff(x, 2) + u.diff(y, 2) - u**2 * v, a.diff(x, 2) + a.diff(y, 2) - a**2 * b),
+            sp.Eq(v.diff(x, 2) + v.diff(y, 2) + u, b.diff(x, 2) + b.diff(y, 2) + a),
+        ],
+        [pibls.Dirichlet(u, lambda x, y: np.sin(x + y)), pibls.Dirichlet(v, b)],
+    )
+
+
+def in_cells(problem: pibls.Problem, engine: Any, cells: int = 3, nodes: int = 24) -> CellSystem:
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    tree = CellTree.grid(bench.box, (cells, cells))
+    space = Reference.drawn(nodes, 2, 1.0, bench.stream(1, 0)).over(tree, bench.lowered.unknowns)
+    return cell_system(bench.lowered, bench.domain, space, engine)
+
+
+def solved(problem: pibls.Problem, engine: Any, **more: int) -> Outcome:
+    with sensible_threads(1):
+        return GaussNewton(rounds=0).solve(in_cells(problem, engine, **more), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("problem", [linear, nonlinear])
+def test_the_same_bits(client: Any, problem: Callable[[], pibls.Problem]) -> None:
+    seen: list[distributed.Share] = []
+    engine = distributed.Distributed(client, seen.append)
+    elsewhere, here = solved(problem(), engine), solved(problem(), HERE)
+    assert engine._sent > 10  # it was indeed sent
+    np.testing.assert_array_equal(elsewhere.w, here.w)
+    assert elsewhere.steps == here.steps
+    assert seen[0].workers == 2
+    assert seen[0].need > 0
+
+
+def test_however_it_is_cut(client: Any) -> None:
+    class Cut(Here):
+        def limit(self, work: float) -> float:
+            return work / 30
+
+    assert len(in_cells(linear(), Cut()).layout.bundles) > 10
+    np.testing.assert_array_equal(solved(linear(), Cut()).w, solved(linear(), HERE).w)
+
+
+def test_the_whole_way(client: Any) -> None:
+    """A wall of two materials, which only cells resolve: progress, the same answer and estimate."""
+    k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True))
+    problem = pibls.Problem(
+        SQUARE,
+        [sp.Eq(pibls.div(k * pibls.grad(u)), 0)],
+        [
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 1, on=sp.Eq(x, 1)),
+            pibls.Neumann(u, 0, on=sp.Or(sp.Eq(y, 0), sp.Eq(y, 1))),
+        ],
+    )
+    told: list[pibls.Progress] = []
+    elsewhere = pibls.solve(problem, tol=1e-6, engine=client, callback=told.append)
+    here = pibls.solve(problem, tol=1e-6)
+    shared = [now for now in told if now.share is not None]
+    assert shared
+    assert "2 workers of up to" in _told(shared[0])
+    assert elsewhere.converged
+    assert elsewhere.settings == here.settings
+    X = np.random.default_rng(0).uniform(size=(2, 200))
+    np.testing.assert_array_equal(elsewhere(*X), here(*X))
+    assert elsewhere.error.max == here.error.max
+    assert all(now.share is None for now in elsewhere.history)
+    exact = np.where(X[0] < 0.5, 20 * X[0], 9 + 2 * X[0]) / 11
+    assert np.abs(elsewhere(*X) - exact).max() <= elsewhere.error.max
+
+
+def test_a_lost_worker_is_replaced(client: Any) -> None:
+    """One of two processes is killed while the factors are in use: its part is made again."""
+    system = in_cells(linear(), distributed.Distributed(client))
+    J, b = system.linearise(np.empty(0))
+    factors = block_qr.factor(J, J.row_norms, 1e-17)
+    before = factors.apply(b)
+    pids = client.run(os.getpid)
+    holders = {w for keys in client.who_has(list(factors.held)).values() for w in keys}
+    os.kill(pids[sorted(holders)[0]], signal.SIGKILL)
+    np.testing.assert_array_equal(factors.apply(b), before)
+    here = in_cells(linear(), HERE)
+    held, _ = here.linearise(np.empty(0))
+    np.testing.assert_array_equal(block_qr.factor(held, held.row_norms, 1e-17).apply(b), before)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_an_interruption_ends_it(client: Any) -> None:
+    """Ctrl-C while tasks are under way: the best so far is returned, and the workers are left in peace."""
+    peak = sp.exp(-3000 * ((x - sp.Rational(1, 3)) ** 2 + (y - sp.Rational(1, 2)) ** 2))
+    problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), peak)], [pibls.Dirichlet(u, 0)])
+
+    def interrupt(now: pibls.Progress) -> None:
+        if now.share is not None and now.share.tasks > 0:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(pibls.ConvergenceWarning, match="Interrupted"):
+        solution = pibls.solve(problem, engine=client, callback=interrupt)
+    assert solution.status is pibls.Status.INTERRUPTED
+    assert np.isfinite(solution(0.5, 0.5))
+    assert client.submit(abs, -1).result(timeout=60) == 1
+
+
+class Small:
+    """A client whose only worker has little memory."""
+
+    status, asynchronous = "running", False
+
+    def __init__(self, limit: int, workers: int = 1) -> None:
+        self.limit, self.workers = limit, workers
+
+    def scheduler_info(self, n_workers: int = 5) -> dict[str, Any]:
+        return {"workers": {i: {"nthreads": 2, "memory_limit": self.limit} for i in range(self.workers)}}
+
+    def submit(self, *work: Any, **options: Any) -> Any:
+        raise AssertionError("nothing may be sent")
+
+    gather = cancel = submit
+
+
+def test_what_does_not_fit_is_refused_before_it_starts() -> None:
+    basis = pibls.Decomposed((8, 8), pibls.Waves(64, scale=10.0))
+    with pytest.raises(pibls.ProblemError, match=r"engine: expected workers that can use 0\.\d+ GiB each \(2 "
+                       r"thread.*held by all.*got a worker with 0\.2 GiB.*more workers"):  # fmt: skip
+        pibls.solve(linear(), basis=basis, method=pibls.GaussNewton(), engine=Small(200 << 20))
+    with pytest.raises(pibls.ProblemError, match=r"got no worker.*wait_for_workers"):
+        pibls.solve(linear(), basis=basis, method=pibls.GaussNewton(), engine=Small(0, workers=0))
+
+
+def test_a_search_ends_where_the_memory_does() -> None:
+    """What was found until then is kept."""
+    problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)], [pibls.Dirichlet(u, 0)])
+    from pibls.search.budget import Budget
+    from pibls.search.cells import CellPlan
+
+    plan = CellPlan(Bench.of(lower(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000))
+    plan.advance()
+    first = plan.best
+    object.__setattr__(plan.bench, "engine", distributed.Distributed(Small(200 << 20)))
+    plan.advance()
+    assert plan.status is pibls.Status.MEMORY_LIMIT
+    assert plan.best is first
+    assert plan.offer() is None
+
+
+@pytest.mark.parametrize("given", [4, "tcp://localhost:8786", dask.Client])
+def test_what_is_no_client_is_refused(given: Any) -> None:
+    with pytest.raises(
+        pibls.ProblemError, match=r"engine: expected a dask.distributed.Client.*Client\(n_wor"
+    ):
+        pibls.solve(linear(), engine=given)
+
+
+def test_a_closed_client_is_refused() -> None:
+    gone = Small(0)
+    gone.status = "closed"
+    with pytest.raises(pibls.ProblemError, match="engine: expected a client that is connected"):
+        pibls.solve(linear(), engine=gone)
+
+
+def test_the_memory_is_what_was_announced() -> None:
+    """The estimate covers what is really held, and is not far above it."""
+
+    class Noted(Here):
+        def limit(self, work: float) -> float:
+            return work / 8
+
+        def admit(self, demand: Demand) -> None:
+            demands.append(demand)
+
+    demands: list[Demand] = []
+    for problem in (linear(), nonlinear()):
+        system = in_cells(problem, Noted(), 8, 64)
+        J, _ = system.linearise(system.level(0.0))
+        factors = block_qr.factor(J, J.row_norms, 1e-17)
+        systems = [s for piece in system.pieces for s in piece.systems]
+        jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.jets)
+        rows = sum(s.linear.nbytes for s in systems)
+        changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.pieces for s in p)
+        ties = sum(B.nbytes for piece in system.pieces for mine in piece.ties for s in mine for B in s.blocks)
+        held = jets + rows + changed + ties + sum(map(distributed._bytes, factors.held))
+        assert held < demands[-1].held < 4 * held
+        assert demands[-1].largest < demands[-1].held
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stairs_are_a_qr(seed: int) -> None:
+    """Two triangles and a ridge, sorted by where their rows begin: QᵀF = R, with R a triangle in front."""
+    rng = np.random.default_rng(seed)
+    n, own = 240, 90
+    begins = np.sort(np.concatenate([np.arange(n), np.arange(0, n, 2), np.arange(own)]))
+    F = np.asfortranarray(
+        np.where(np.arange(n) >= begins[:, None], rng.standard_normal((len(begins), n)), 0.0)
+    )
+    order = staircase.sorting(begins, n)
+    assert order is not None
+    Q, R, starts = staircase.factor(F[order].copy(order="F"), begins[order], own)
+    assert isinstance(Q, staircase.Stairs)
+    turned = np.column_stack([Q.turned(column) for column in F[order].T])
+    np.testing.assert_allclose(turned[: len(R)], R, atol=1e-12)
+    np.testing.assert_allclose(turned[len(R) :], 0.0, atol=1e-12)
+    np.testing.assert_array_equal(starts[:own], np.arange(own))
+    assert all(not R[i, :start].any() for i, start in enumerate(starts))
+    assert sum(p.V.size for p in Q.panels) < 0.8 * F.size
+
+
+def test_bundles_hold_every_front_once_and_children_come_first() -> None:
+    rng = np.random.default_rng(0)
+    touched = [(p, q) for p in range(40) for q in {int(rng.integers(p, 40))}]
+    columns = [np.arange(3 * p, 3 * p + 3) for p in range(40)]
+    plans = planned(touched, 40)
+
+    class Cut(Here):
+        def limit(self, work: float) -> float:
+            return work / 7
+
+    layout = Layout.of(touched, columns, engine=Cut(), heights=[5] * len(touched))
+    assert sorted(f for b in layout.bundles for f in b.fronts) == list(range(len(plans)))
+    assert sorted(s for b in layout.bundles for s in b.strips) == list(range(len(touched)))
+    seen: set[int] = set()
+    for bundle in layout.bundles:
+        assert set(bundle.given) <= seen
+        seen |= set(bundle.gives)
+    assert len(layout.bundles) > 3
+
+
+def test_too_large_is_a_problem_error() -> None:
+    assert issubclass(TooLargeError, pibls.ProblemError)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
+        (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers: either that or --scheduler"),
+    ],
+)
+def test_the_command_refuses(words: list[str], said: str, tmp_path: Path) -> None:
+    done = _command(tmp_path, *words)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_the_command_asks_a_scheduler(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = _command(tmp_path, "--scheduler", client.scheduler.address)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "problem.pibls").exists()
+    monkeypatch.setattr("pibls.cli.sharing._PATIENCE", 0.2)
+    done = _command(tmp_path, "--scheduler", "tcp://127.0.0.1:9")
+    assert done.exit_code == 2
+    assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in done.output
+
+
+def _command(folder: Path, *words: str) -> Any:
+    from typer.testing import CliRunner
+
+    from pibls.cli.app import app
+    from pibls.io.templates import template
+
+    file = folder / "problem.toml"
+    file.write_text(template("ode"), encoding="utf-8")
+    return CliRunner().invoke(app, ["solve", str(file), *words])
