@@ -26,6 +26,7 @@ LAYERS = (
     ("notebook",),
     ("solve",),
     ("sensitivity", "sweeps", "events", "others", "goals"),
+    ("fitting",),
     ("cases",),
     ("io",),
     ("cli",),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Solid,
         Spline,
     )
+    from pibls.fitting import Data, Field, Fit, fit
     from pibls.io import load
     from pibls.io.drawings import read_shape
     from pibls.linalg import SVD, PivotedQR, RidgeQR
@@ -99,6 +100,10 @@ _LATER = {
     "load": "io",
     "read_shape": "io.drawings",
     "sweep": "sweeps",
+    "Data": "fitting",
+    "Field": "fitting",
+    "Fit": "fitting",
+    "fit": "fitting",
 }
 
 
@@ -121,6 +126,7 @@ __all__ = [
     "Broad",
     "Condition",
     "ConvergenceWarning",
+    "Data",
     "Decomposed",
     "Dirichlet",
     "Disk",
@@ -129,6 +135,8 @@ __all__ = [
     "Ellipse",
     "ErrorEstimate",
     "Features",
+    "Field",
+    "Fit",
     "GaussNewton",
     "Implicit",
     "Initial",
@@ -160,6 +168,7 @@ __all__ = [
     "cases",
     "div",
     "dn",
+    "fit",
     "grad",
     "integral",
     "known",

@@ -1,4 +1,4 @@
-"""pibls solve | check | new | show | sweep | case | cases"""
+"""pibls solve | fit | check | new | show | sweep | case | cases"""
 
 from __future__ import annotations
 
@@ -143,6 +143,59 @@ def solve(
     if problems:
         refuse("; ".join(problems))
     _end(solution, "the best solution so far was saved")
+
+
+@app.command()
+def fit(
+    problem: ProblemPath,
+    data: Annotated[Path | None, typer.Option(help="A CSV file, in place of that of [[data]].")] = None,
+    unknown: Annotated[
+        list[str] | None, typer.Option("--unknown", "-u", help="NAME=LOW:HIGH, in place of [fit].")
+    ] = None,
+    param: ParamOption = None,
+    tol: TolOption = None,
+    loss: Annotated[str | None, typer.Option(help="linear, or soft_l1, huber, … for outliers.")] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Save the solution here.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw data, fit and band (png, pdf, svg).")] = None,
+    json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report.")] = False,
+) -> None:
+    """Find the parameters that explain measured data: progress, report, picture.
+
+    \b
+    pibls fit problem.toml --data cells.csv
+    pibls fit problem.toml --data cells.csv --unknown D=100:3000 --picture cells.png
+    """
+    import pibls
+    from pibls.cli.fitting import data_of, facts_of, teller, unknown_of
+
+    with explained(as_json_too=json, interrupted="interrupted: nothing was found yet"):
+        file = _read(problem, param)
+        if picture is not None and picture.suffix.lower() not in (".png", ".pdf", ".svg"):
+            raise RefusedError(f"--picture: expected a name that ends in .png, .pdf or .svg, got {picture}.")
+        settings: dict[str, Any] = {**file.fit.settings, "seed": file.seed}
+        settings.update({k: v for k, v in {"tol": tol, "loss": loss}.items() if v is not None})
+        told = None if json or quiet else teller(lambda line: err.print(line, markup=False, highlight=False))
+        found = pibls.fit(
+            file.problem,
+            data_of(file, problem.parent, data),
+            unknown_of(file, unknown or []),
+            callback=told,
+            **settings,
+        )
+        written = []
+        if output is not None:
+            written.append(found.solution.save(output))
+        if picture is not None:
+            found.plot().savefig(picture, dpi=144)
+            written.append(picture)
+        if json:
+            as_json({**facts_of(found), "written": [str(p) for p in written]})
+        elif not quiet:
+            out.print(found.summary(), markup=False, highlight=False)
+            for path in written:
+                out.print(f"written: {path}", markup=False)
+    leave(Exit.CONVERGED if found.converged and found.identifiable else Exit.NOT_CONVERGED)
 
 
 @app.command()

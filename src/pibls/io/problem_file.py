@@ -32,6 +32,7 @@ import sympy as sp
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.io.data_file import DataEntry, FitWish, read_entries, read_fit
 from pibls.io.document import MAX_FILE, Document, document, kind_of
 from pibls.io.places import Path
 from pibls.io.space import Space, read_space
@@ -43,7 +44,7 @@ from pibls.text.errors import printable
 from pibls.text.names import check_name
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
-            "conditions", "solve", "output", "names", "assumptions")  # fmt: skip
+            "conditions", "data", "fit", "solve", "output", "names", "assumptions")  # fmt: skip
 OUTPUTS: dict[str, tuple[str, ...]] = {
     "solution": (".pibls",),
     "picture": (".png", ".pdf", ".svg", ".gif", ".mp4"),
@@ -76,6 +77,10 @@ class ProblemFile:
     """What to write (`OUTPUTS`) → relative file name."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Name → SymPy number, as given by the file or overridden."""
+    data: tuple[DataEntry, ...] = ()
+    """What [[data]] says was measured."""
+    fit: FitWish = field(default_factory=FitWish)
+    """What [fit] wants to know."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -175,11 +180,16 @@ def _read(
     values = Noted(parts.values)
     space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
     problem = _parametric(doc, space, parts.without(values.asked), given)
+    measured: tuple[DataEntry, ...] = ()
+    if "data" in doc.values:
+        measured = read_entries(doc, Texts(doc, _names_of(doc, space, parts, problem, given)), problem)
     return ProblemFile(
         problem,
         title=printable(doc.string(("title",), doc.values.get("title", ""))),
         outputs=MappingProxyType(_outputs(doc)),
         parameters=MappingProxyType(parts.values),
+        data=measured,
+        fit=read_fit(doc),
         **_solve(doc),
     )
 
@@ -260,6 +270,20 @@ def _parametric(
     where = sp.Tuple(*(names.values[n] for n in places.asked)).free_symbols
     late = {n for n, s in symbols.items() if s in where}
     return _parametric(doc, space, parameters.without(late), functions) if late else problem
+
+
+def _names_of(
+    doc: Document,
+    space: Space,
+    parameters: _Parameters,
+    problem: Problem,
+    functions: Mapping[str, PointFunction],
+) -> Names:
+    """The names of a problem that was read, with its parameters as symbols."""
+    known = dict(parameters.values) | {str(s): s for s in problem.parameters}
+    for name, text in parameters.texts.items():
+        known[name] = Texts(doc, Names({}, values=known)).scalar(("parameters", name), text)
+    return _with_definitions(doc, space, known, functions)
 
 
 def _override(name: str, value: Any) -> Any:

@@ -1,0 +1,183 @@
+r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that were measured in it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import time_of
+from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.fitting.data import Data
+from pibls.fitting.held import Chain, Held
+from pibls.fitting.slopes import Varied
+from pibls.fitting.stages import LostError
+from pibls.fitting.unknowns import Unknowns
+from pibls.problem import Language, Problem
+from pibls.solution import Solution
+from pibls.solve import solve
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An expression of the unknowns at some points, compiled."""
+
+    X: Array
+    varied: Varied
+    own: tuple[float, ...]
+    """Values of the problem's parameters that are not wanted."""
+
+
+@dataclass
+class Experiment:
+    """A problem, its data, and the space in which it is solved again and again."""
+
+    problem: Problem
+    data: tuple[Data, ...]
+    unknowns: Unknowns
+    settings: dict[str, Any]
+    solves: int = 0
+    """How often it was solved in a space that was there."""
+    searches: int = 0
+    """How often a space was searched for."""
+    _held: Held | None = None
+    _chain: Chain | None = None
+    _theta: Array = field(default_factory=lambda: np.empty(0))
+    _measured: list[Measured] = field(default_factory=list)
+    searched: Array | None = None
+    """Where the space was searched for, …"""
+    found: Solution | None = None
+    """… and what was found there."""
+
+    def __post_init__(self) -> None:
+        own = list(self.problem.parameters)
+        self._wanted = [i for i, s in enumerate(self.unknowns.symbols) if s in own]
+        """The parameters of the fit that the problem has."""
+        self._moving = [own.index(self.unknowns.symbols[i]) for i in self._wanted]
+        points = [d.points_in(self.problem) for d in self.data]
+        self._measured = [self.measured(d.expression, X) for d, X in zip(self.data, points, strict=True)]
+
+    def measured(self, expression: Any, X: Array) -> Measured:
+        """An expression that may hold any parameter of the problem and of the fit."""
+        p = self.problem
+        extra = [s for s in self.unknowns.symbols if s not in p.parameters]
+        language = Language(p.coordinates, time_of(p.domain), p.unknowns, (*p.parameters, *extra))
+        form = language.form(expression, "Data(expression)")
+        symbols = [*p.parameters, *extra]
+        moving = [symbols.index(s) for s in self.unknowns.symbols]
+        return Measured(X, Varied.of(form, moving), tuple(p.parameters.values()))
+
+    def at(self, theta: Array) -> Problem:
+        """The problem with these values."""
+        return self.problem.at({self.unknowns.symbols[i]: theta[i] for i in self._wanted})
+
+    def solve(self, theta: Array) -> None:
+        """Have the solution at θ: near the last one in its space, otherwise by a search."""
+        if self._chain is not None and np.array_equal(theta, self._theta):
+            return
+        if self._chain is None:
+            self._recall()
+        if self._held is not None and self._chain is not None:
+            step = (theta - self._theta)[self._wanted]
+            try:
+                self._chain = self._held.at(self.at(theta), self._chain, step)
+                self._theta = theta.copy()
+                self.solves += 1
+                return
+            except LostError:
+                pass
+        self.search(theta)
+
+    def search(self, theta: Array) -> Solution:
+        """A new space, by a full solve at θ."""
+        found = solution_at(self.at(theta), self.settings)
+        self.searches += 1
+        held = Held.of(found, self._moving)
+        try:
+            chain = held.begin(found)
+        except LostError:
+            raise ProblemError(
+                "tol",
+                expected="solutions that are found again from where they are",
+                got=f"one that is not, with tol = {found.tol:g}. {found.explanation}",
+                remedy="Lower tol.",
+            ) from None
+        self._held, self._chain, self._theta = held, chain, theta.copy()
+        self.searched, self.found = theta.copy(), found
+        if held.small:
+            self.problem.structure[self._key] = (held, chain, theta.copy())
+        return found
+
+    @property
+    def _key(self) -> str:
+        return f"fit {self.unknowns.symbols} {sorted(self.settings.items())}"
+
+    def _recall(self) -> None:
+        """The space that an earlier fit of this problem has searched for."""
+        kept = self.problem.structure.get(self._key)
+        if kept is not None and not self.searches:
+            self._held, self._chain, searched = kept
+            self._theta = self.searched = searched.copy()
+
+    def predict(self, theta: Array) -> Array:
+        """g[u(θ)] at all data."""
+        self.solve(theta)
+        return np.concatenate([self.value(m, theta) for m in self._measured])
+
+    def value(self, m: Measured, theta: Array) -> Array:
+        return self._varied(m, theta)[0]
+
+    def jacobian(self, theta: Array) -> Array:
+        """∂g/∂θ at all data, (data, parameters)."""
+        self.solve(theta)
+        return np.concatenate([self.slope(m, theta) for m in self._measured])
+
+    def slope(self, m: Measured, theta: Array) -> Array:
+        """Σ ∂g/∂J ∂J/∂θ + ∂g/∂θ, (points, parameters)."""
+        assert self._held is not None
+        assert self._chain is not None
+        _, by_jet, explicit = self._varied(m, theta)
+        out = explicit.T.copy()
+        if m.varied.jets and self._moving:
+            through = self._held.derivatives(self._chain, m.X, m.varied.jets)
+            out[:, self._wanted] += np.einsum("jn,kjn->nk", by_jet, through)
+        return out
+
+    def _varied(self, m: Measured, theta: Array) -> tuple[Array, Array, Array]:
+        assert self._held is not None
+        assert self._chain is not None
+        values = dict(self.problem.parameters)
+        values.update(zip(self.unknowns.symbols, theta, strict=True))
+        jets = self._held.values(self._chain, m.X, m.varied.jets)
+        return m.varied.at(m.X, np.zeros_like(m.X), tuple(values.values()), jets)
+
+    def drop(self) -> Chain | None:
+        """Forget the solution, so that it is made anew."""
+        old, self._chain = self._chain, None
+        return old
+
+
+def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
+    """A full solve, which must end with a solution."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = solve(problem, **settings)
+    error = found.error
+    sizes = _size(found)
+    if not found.converged and not (error.checked and error.max < 1e-2 * sizes):
+        values = ", ".join(f"{k} = {v:.6g}" for k, v in problem.parameters.items())
+        raise ProblemError(
+            "problem",
+            expected="a problem that has a solution wherever its parameters may lie",
+            got=f"none at {values}. {found.explanation}",
+            remedy="Begin elsewhere (the values in Problem(parameters=…)), or narrow the bounds.",
+        )
+    return found
+
+
+def _size(solution: Solution) -> float:
+    X = solution.problem.domain.interior(128, np.random.default_rng(0))
+    return max(float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns)

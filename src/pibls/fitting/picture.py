@@ -1,0 +1,98 @@
+"""Points, curves and bands: the picture of a fit, one colour for each time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import box_of, time_of
+from pibls.fitting.data import Data
+from pibls.plot.backend import matplotlib
+
+if TYPE_CHECKING:
+    from pibls.fitting.result import Fit
+
+_MOST = 8  # times that are drawn by themselves
+_FINE = 161
+
+
+def picture(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
+    """One panel for each set of data: along the only coordinate, or along the first for each time."""
+    sets = [(i, d) for i, e in enumerate(fit.experiments) for d in e.data]
+    if ax is None:
+        columns = min(len(sets), 3)
+        rows = -(-len(sets) // columns)
+        figure = matplotlib("figure").Figure(figsize=(5.2 * columns, 3.6 * rows), layout="constrained")
+        matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+        axes = list(np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel())
+    else:
+        figure, axes = ax.figure, [ax] * len(sets)
+    for axis, (problem, data) in zip(axes, sets, strict=False):
+        _panel(fit, axis, problem, data, level)
+    for axis in axes[len(sets) :]:
+        axis.set_axis_off()
+    return figure
+
+
+def _panel(fit: Fit, axis: Any, problem: int, data: Data, level: float) -> None:
+    p = fit.experiments[problem].problem
+    X = data.points_in(p)
+    names = [str(c) for c in p.coordinates]
+    time = time_of(p.domain)
+    axis.set_ylabel(str(data.expression))
+    if len(names) == 1:
+        axis.set_xlabel(names[0])
+        _curve(fit, axis, problem, data, X, {}, 0, "C0", None, level)
+    elif len(names) == 2 and time is not None:
+        slow = p.coordinates.index(time)
+        fast = 1 - slow
+        times = np.unique(X[:, slow])
+        if len(times) > _MOST:
+            _against(fit, axis, problem, data, X, names)
+            return
+        axis.set_xlabel(names[fast])
+        for k, t in enumerate(times):
+            at = X[:, slow] == t
+            label = f"{names[slow]} = {t:g}"
+            part = (X[at], data.values[at])
+            _curve(fit, axis, problem, data, part[0], {slow: t}, fast, f"C{k}", label, level, part[1])
+        axis.legend(fontsize=8)
+    else:
+        _against(fit, axis, problem, data, X, names)
+
+
+def _curve(
+    fit: Fit,
+    axis: Any,
+    problem: int,
+    data: Data,
+    X: Array,
+    fixed: dict[int, float],
+    along: int,
+    colour: str,
+    label: str | None,
+    level: float,
+    values: Array | None = None,
+) -> None:
+    p = fit.experiments[problem].problem
+    low, high = box_of(p.domain)[along]
+    s = np.linspace(low, high, _FINE)
+    points = {c: (s if i == along else fixed[i]) for i, c in enumerate(p.coordinates)}
+    value, bottom, top = fit.band(data.expression, points, level, problem=problem)
+    axis.plot(X[:, along], data.values if values is None else values, ".", color=colour, ms=4, alpha=0.7)
+    axis.plot(s, value, color=colour, label=label)
+    axis.fill_between(s, bottom, top, color=colour, alpha=0.25, lw=0)
+
+
+def _against(fit: Fit, axis: Any, problem: int, data: Data, X: Array, names: list[str]) -> None:
+    """Where points lie anyhow: fitted against measured."""
+    p = fit.experiments[problem].problem
+    points = {c: X[:, i] for i, c in enumerate(p.coordinates)}
+    value, low, high = fit.band(data.expression, points, problem=problem)
+    axis.errorbar(data.values, value, yerr=[value - low, high - value], fmt=".", ms=4, lw=0.8)
+    ends = [min(data.values.min(), value.min()), max(data.values.max(), value.max())]
+    axis.plot(ends, ends, color="0.6", lw=0.8)
+    axis.set_xlabel("measured")
+    axis.set_ylabel(f"fitted: {data.expression}")

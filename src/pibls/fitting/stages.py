@@ -1,0 +1,242 @@
+r"""r(w; θ) = 0 in a fixed space: what a search has found, kept for the same problem at other parameters.
+
+The space (functions, cells, windows) and the points stay; only coefficients and data follow θ. Newton's
+method starts from the last solution, moved along its derivative, and uses old factors as long as they
+contract. From the same factors comes ∂w/∂θ = -J⁻¹ ∂r/∂θ, window after window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import Domain
+from pibls.fitting.slopes import Varied
+from pibls.linalg.ridge_qr import RidgeQR
+from pibls.linalg.rows import Matrix, norms
+from pibls.problem import Region
+from pibls.problem.lowering import LoweredProblem
+from pibls.problem.regions.points import PointSet
+from pibls.search.divided import cell_system, without_pairs
+from pibls.search.evolution import Handed
+from pibls.search.repeated import Tabled
+from pibls.space import Cells, Whole
+from pibls.system.cells import CellSystem
+from pibls.system.placing import place_in
+from pibls.system.system import System, assemble
+
+_STEPS = 25  # of Newton's method
+_SETTLED = 1e-11  # change of the residuals, relative to the data, at which it ends
+_CONTRACTS = 0.1  # a change that much smaller than the one before: the factors serve again
+_REFINED = 1e-7  # change of the derivative, relative, at which its refinement ends
+_FAR = 0.3  # a step of old factors that long is not trusted
+_DIVERGES = 1e-3
+_ENOUGH = 1e-6  # a change that neither falls nor matters
+_FLOOR = 1e-8  # below, a change that no longer falls is rounding
+
+Placed = Mapping[Region, PointSet]
+Before = Callable[[Array, Any], Array]
+"""(X, jet) ↦ ∂^α ∂u/∂θ of the window before, (n, parameters)."""
+
+
+Faces = list[list[Array]]
+"""For each cell of each piece: how its sides of the faces change with θ, (rows, parameters)."""
+
+
+class LostError(Exception):
+    """What was kept does not serve at these parameters."""
+
+
+@dataclass
+class Solved:
+    """A stage at one value of the parameters."""
+
+    system: System | CellSystem
+    w: Array
+    J: Matrix
+    rows: Array
+    """Row norms of J."""
+    factors: Any
+    """Of J, which may be the Jacobian at another place nearby."""
+    loss: float
+    """The residual that is left, relative."""
+
+
+@dataclass
+class Stage:
+    """One least-squares system: all there is, or a window."""
+
+    space: Whole | Cells
+    domain: Domain
+    placed: Placed | None = None
+    """The points, where they are not those of a box."""
+    box: Array | None = None
+    _cells: tuple[CellSystem, list[list[Any]]] | None = field(default=None, repr=False)
+    """How the cells are tied, and their points, piece by piece."""
+
+    def system(self, lowered: LoweredProblem, moved: bool) -> System | CellSystem:
+        """The system of the problem at its parameters; ``moved`` says that faces depend on them."""
+        if isinstance(self.space, Cells):
+            return self._in_cells(self.space, lowered, moved)
+        if self.placed is None:
+            assert self.box is not None
+            box, nodes = self.box, self.space.nodes
+            found = {r.region: place_in(r.region, self.domain, box, nodes) for r in lowered.residuals}
+            self.placed = {region: points for region, points in found.items() if len(points)}
+        kept = tuple(r for r in lowered.residuals if r.region in self.placed)
+        return assemble(replace(lowered, residuals=kept), self.placed, self.space)
+
+    def _in_cells(self, space: Cells, lowered: LoweredProblem, moved: bool) -> CellSystem:
+        if self._cells is None or moved:
+            made = cell_system(lowered, self.domain, space)
+            points = [
+                [{b.residual.region: b.points for b in s.blocks} for s in p.systems] for p in made.pieces
+            ]
+            kept = tuple(replace(p, systems=()) for p in made.pieces)
+            self._cells = (replace(made, pieces=kept), points)
+            return made
+        tied, placed = self._cells
+        plain = without_pairs(lowered)
+        pieces = []
+        for piece, points_of in zip(tied.pieces, placed, strict=True):
+            systems = []
+            for cell, here in zip(piece.cells, points_of, strict=True):
+                local = tuple(r for r in plain.residuals if r.region in here)
+                systems.append(assemble(replace(plain, residuals=local), here, space.parts[cell]))
+            pieces.append(replace(piece, systems=tuple(systems)))
+        return replace(tied, pieces=tuple(pieces))
+
+    def solve(self, system: System | CellSystem, w: Array | None, old: Solved | None) -> Solved:
+        """Newton's method from w; the factors of an old solution serve while they contract."""
+        w = np.zeros(system.shape[1]) if w is None else w
+        J: Matrix | None = None
+        factors, rows, own = None, np.empty(0), False
+        if old is not None:
+            J, factors, rows = old.J, old.factors, old.rows
+        r, last = system.residual(w), np.inf
+        for _ in range(_STEPS):
+            if J is None or factors is None:
+                J = system.jacobian(w)
+                rows, own = norms(J, 1), True
+                factors = RidgeQR().factor_scaled(J, rows, RidgeQR().cond)
+            b = J @ w - r
+            moved = factors.apply(b)
+            r_new = system.residual(moved)
+            change = _norm(r_new - r, rows) / (_norm(b, rows) or 1.0)
+            if not np.isfinite(change):
+                change = np.inf
+            slow = change > _CONTRACTS * last
+            if not own and (slow or change > _FAR):
+                factors, last = None, np.inf
+                continue
+            if own and (change == np.inf or (change > _DIVERGES and change > 2.0 * last)):
+                raise LostError
+            w, r = moved, r_new
+            left = _norm(r, rows) / (_norm(b, rows) or 1.0)
+            if change <= _SETTLED or (change <= max(_FLOOR, 0.3 * left) and change > 0.3 * last):
+                return Solved(system, w, J, rows, factors, left)
+            if own and slow and not system.is_linear:
+                factors = None
+            last = change
+        if last <= _ENOUGH and J is not None:
+            return Solved(
+                system, w, J, rows, factors or RidgeQR().factor_scaled(J, rows, RidgeQR().cond), left
+            )
+        raise LostError
+
+    def differentiate(self, solved: Solved, parameters: Sequence[float], slopes: Mapping[str, Varied],
+                      count: int, before: Before | None, faces: Faces | None) -> Array:  # fmt: skip
+        """∂w/∂θ, (columns, parameters); ``faces`` is how the ties of cells change with θ."""
+        system, w = solved.system, solved.w
+        if isinstance(system, CellSystem):
+            R = _cell_rows(system, w, parameters, slopes, count, before, faces)
+        else:
+            R = _rows(system, w, parameters, slopes, count, before)
+        J = system.jacobian(w)
+        out = np.zeros((system.shape[1], count))
+        for k in range(count):
+            if not R[:, k].any():
+                continue
+            s, last = solved.factors.apply(-R[:, k]), np.inf
+            for _ in range(8):
+                better = solved.factors.apply(solved.J @ s - J @ s - R[:, k])
+                change = float(np.abs(J @ (better - s)).max() / max(np.abs(R[:, k]).max(), 1e-300))
+                s = better
+                if change <= _REFINED or change > 0.5 * last:
+                    break
+                last = change
+            if change > 1e-3:  # the factors are too old for that
+                solved.J, solved.rows = J, norms(J, 1)
+                solved.factors = RidgeQR().factor_scaled(J, solved.rows, RidgeQR().cond)
+                s = solved.factors.apply(-R[:, k])
+            out[:, k] = s
+        return out
+
+
+def _rows(
+    system: System,
+    w: Array,
+    parameters: Sequence[float],
+    slopes: Mapping[str, Varied],
+    count: int,
+    before: Before | None,
+) -> Array:
+    """∂r/∂θ at fixed w, (rows, parameters)."""
+    out = np.zeros((system.shape[0], count))
+    for block in system.blocks:
+        r, X = block.residual, block.points.sites[0]
+        if isinstance(r.region, Handed):
+            assert before is not None
+            out[block.rows] = -before(X, r.linear[0])
+        elif r.name in slopes:
+            varied = slopes[r.name]
+            jets = system.space.values(block.points.sites, varied.jets, w)
+            out[block.rows] = varied.at(X, block.points.normals, parameters, jets)[2].T
+    return out
+
+
+def tabled(space: Whole) -> Whole:
+    """The same space, which remembers its functions at the points it is asked for."""
+    made: dict[int, Any] = {}
+    return Whole(tuple(made.setdefault(id(b), Tabled(b)) for b in space.bases))
+
+
+def _cell_rows(
+    system: CellSystem,
+    w: Array,
+    parameters: Sequence[float],
+    slopes: Mapping[str, Varied],
+    count: int,
+    before: Before | None,
+    faces: Faces | None,
+) -> Array:
+    """∂r/∂θ of all cells, each followed by its sides of the faces."""
+    frame = system._frame
+    found = []
+    for p, (piece, mine) in enumerate(zip(system.pieces, frame.local(w), strict=True)):
+        parts = [np.zeros((0, count))]
+        for c, (cell, one, jump) in enumerate(zip(piece.cells, piece.systems, piece.jumps, strict=True)):
+            tied = np.zeros((len(jump), count)) if faces is None else faces[p][c]
+            parts += [_rows(one, mine[cell], parameters, slopes, count, before), tied]
+        found.append(np.concatenate(parts))
+    return np.column_stack([frame.gathered([part[:, k] for part in found]) for k in range(count)])
+
+
+def tied_rows(system: CellSystem, w: Array) -> list[list[Array]]:
+    """What the faces ask for, at w, for each cell of each piece."""
+    out = []
+    for piece, mine in zip(system.pieces, system._frame.local(w), strict=True):
+        cells = []
+        for strips, jump in zip(piece.ties, piece.jumps, strict=True):
+            tied = [s.blocks[0] @ mine[s.parts[0]] + s.blocks[1] @ mine[s.parts[1]] for s in strips]
+            cells.append(np.concatenate([np.empty(0), *tied]) - jump)
+        out.append(cells)
+    return out
+
+
+def _norm(r: Array, rows: Array) -> float:
+    return float(np.linalg.norm(r / rows))

@@ -1,0 +1,143 @@
+"""[[data]] and [fit] in problem files, CSV files, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pibls
+from pibls.cli.app import app
+from pibls.io import read_problem
+
+PROBLEM = """
+equations = ["u_t = -k*u"]
+domain = { t = [0, 2] }
+conditions = [{ initial = "u", value = "a" }]
+
+[parameters]
+k = 1.0
+a = 1.0
+"""
+DATA = """
+[[data]]
+file = "measured.csv"
+of = "2*u"
+points = { t = "hours" }
+values = ["first", "second"]
+sigma = "noise"
+where = { dish = 7, hours = [0.1, 2] }
+"""
+FIT = """
+[fit]
+unknown = { k = [0, 10] }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    ts = np.linspace(0, 2, 21)
+    rows = ["dish,hours,first,second,noise"]
+    for dish in (6, 7):
+        for s in ts:
+            y = 2 * np.exp(-(dish / 5) * s) + 0.01 * rng.standard_normal(2)
+            rows.append(f"{dish},{s},{y[0]},{y[1]},0.01")
+    (tmp_path / "measured.csv").write_text("\n".join(rows))
+    plain = [f"{s},{np.exp(-1.4 * s) + 0.01 * rng.standard_normal()}" for s in ts]
+    (tmp_path / "plain.csv").write_text("\n".join(["t,u", *plain]))
+    (tmp_path / "full.toml").write_text(PROBLEM + DATA + FIT)
+    (tmp_path / "bare.toml").write_text(PROBLEM)
+    return tmp_path
+
+
+def test_a_problem_file_holds_data_and_wishes(folder: Path) -> None:
+    file = read_problem(folder / "full.toml")
+    (entry,) = file.data
+    data = entry.load(folder)
+    assert len(data) == 2 * 20
+    assert data.sigma is not None
+    found = pibls.fit(file.problem, data, file.fit.unknown)
+    (value,) = found.values.values()
+    assert value == pytest.approx(1.4, abs=0.02)
+
+
+def test_the_command_fits_and_draws(folder: Path) -> None:
+    run = CliRunner().invoke(
+        app,
+        [
+            "fit",
+            str(folder / "full.toml"),
+            "--picture",
+            str(folder / "fit.svg"),
+            "-o",
+            str(folder / "u.pibls"),
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    assert "k = 1.4" in run.output or "k = 1.39" in run.output
+    assert "identifiable: yes" in run.output
+    assert "solve   1: misfit" in run.output
+    assert (folder / "fit.svg").read_text().count("<path") > 10
+    assert pibls.load(folder / "u.pibls").problem.parameters
+
+
+def test_columns_that_are_called_like_unknowns_need_no_words(folder: Path) -> None:
+    arguments = ["fit", str(folder / "bare.toml"), "--data", str(folder / "plain.csv")]
+    run = CliRunner().invoke(app, [*arguments, "-u", "k=0:5", "--unknown", "a=0:3", "--json"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.stdout)
+    assert told["values"]["k"] == pytest.approx(1.4, abs=4 * told["std"]["k"])
+    assert told["identifiable"] is True
+    one = CliRunner().invoke(app, [*arguments, "-u", "k"])
+    assert one.exit_code == 0, one.output
+
+
+def refused(folder: Path, text: str, words: str, *more: str) -> None:
+    (folder / "bad.toml").write_text(PROBLEM + text)
+    run = CliRunner().invoke(app, ["fit", str(folder / "bad.toml"), *more])
+    assert run.exit_code == 2, run.output
+    assert words in " ".join(run.output.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"first", "second"', '"third"'), "no column 'third'"),
+        (("measured.csv", "missing.csv"), "a CSV file that can be read"),
+        (("measured.csv", "../measured.csv"), "below the folder"),
+        (("dish = 7", "dish = 8"), "rows that meet where, got none"),
+        (('points = { t = "hours" }', 'points = { x = "hours" }'), "a key that has a meaning"),
+        (('of = "2*u"', 'of = "2*w"'), "data[1].of"),
+        (('of = "2*u"', 'of = "__import__(1)"'), "data[1].of"),
+        (('sigma = "noise"', "sigma = true"), "data[1].sigma: expected a number"),
+        (('sigma = "noise"', "sigma = 0"), "expected positive numbers, got 0"),
+        (("values =", "value ="), "a key that has a meaning"),
+        (("k = [0, 10]", "k = 3"), "fit.unknown.k: expected [low, high]"),
+        (("k = [0, 10]", "k = [10, 0]"), "fit.unknown.k: expected [least, largest]"),
+        (("k = [0, 10]", "q = [0, 10]"), "a parameter of the problem"),
+        (("[0.1, 2]", "[0.1, 2, 3]"), "Write two numbers"),
+    ],
+)
+def test_wrong_data_get_a_clear_word(folder: Path, change: tuple[str, str], words: str) -> None:
+    assert change[0] in DATA + FIT
+    refused(folder, (DATA + FIT).replace(*change), words)
+
+
+def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
+    for text, words in (
+        ("t,u\n1,2,3\n", "line 2: expected 2 values, got 3"),
+        ("t,u\n", "a line of names"),
+        ("t,u\n0.5,\n1,2\n", "something else in 1 rows, the first of them line 2"),
+        ("t,u\n0.5,nan\n1,2\n", "something else in 1 rows"),
+        ("a,b\n1,2\n", "a column called like an unknown (u)"),
+    ):
+        (folder / "odd.csv").write_text(text)
+        refused(folder, FIT, words, "--data", str(folder / "odd.csv"))
+    refused(folder, FIT, "no [[data]] in the file")
+    refused(folder, DATA, "no [fit] in the file")
+    refused(folder, DATA, "NAME=LOW:HIGH", "-u", "k=1:2:3")
+    refused(folder, DATA + FIT, "--picture", "--picture", "fit.doc")

@@ -1,0 +1,143 @@
+"""Unknown functions: a source, a conductivity, a growth law, each with a band that holds the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls import Data, Field, Problem, fit
+
+x, y, t = sp.symbols("x y t")
+
+
+def held(found: pibls.Fit, field: Field, true: Any, *points: Any) -> float:
+    """The share of points at which the band holds the truth."""
+    _, low, high = found.function(field, *points)
+    return float(np.mean((low <= true) & (true <= high)))
+
+
+def rod(k: Any, values: Any = None) -> Problem:
+    u = sp.Function("u")(x)
+    return Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Derivative(k * u.diff(x), x) + 1],
+        [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Condition(k * u.diff(x) - 1, on=sp.Eq(x, 1))],
+        values,
+    )
+
+
+def test_a_conductivity_from_thirty_values() -> None:
+    true = 1 + sp.exp(-10 * (x - sp.Rational(1, 2)) ** 2)
+    exact = pibls.solve(rod(true))
+    u, xs, s = sp.Function("u")(x), np.linspace(0.03, 1, 30), np.linspace(0, 1, 41)
+    shares, errors = [], []
+    for seed in range(5):
+        k = Field("k", (0, 1), positive=True, start=1.0)
+        y = exact(xs) + 0.005 * np.random.default_rng(seed).standard_normal(30)
+        found = fit(rod(k(x), k.parameters), Data(u, {x: xs}, y), {k: None})
+        assert found.identifiable
+        assert found.misfit.freedom < 9
+        want = 1 + np.exp(-10 * (s - 0.5) ** 2)
+        shares.append(held(found, k, want, s))
+        errors.append(np.sqrt(np.mean((found.function(k, s)[0] - want) ** 2)))
+    assert np.mean(shares) >= 0.9
+    assert np.median(errors) < 0.15
+
+
+def test_a_source_in_the_plane_from_fifty_values() -> None:
+    u = sp.Function("u")(x, y)
+    disk = pibls.Disk((x, y), (0, 0), 1)
+    true = 4 * sp.exp(-3 * ((x - sp.Rational(1, 4)) ** 2 + y**2))
+    exact = pibls.solve(Problem(disk, [u.diff(x, 2) + u.diff(y, 2) + true], [pibls.Dirichlet(u, 0)]))
+    X = disk.interior(50, np.random.default_rng(0))
+    S = 0.9 * disk.interior(200, np.random.default_rng(1))
+    f = Field("f", [(-1, 1), (-1, 1)], degree=6)
+    problem = Problem(disk, [u.diff(x, 2) + u.diff(y, 2) + f(x, y)], [pibls.Dirichlet(u, 0)], f.parameters)
+    shares = []
+    for seed in range(3):
+        values = exact(*X.T) + 0.01 * np.random.default_rng(seed).standard_normal(50)
+        found = fit(problem, Data(u, {x: X[:, 0], y: X[:, 1]}, values), {f: None})
+        want = 4 * np.exp(-3 * ((S[:, 0] - 0.25) ** 2 + S[:, 1] ** 2))
+        shares.append(held(found, f, want, *S.T))
+        assert np.abs(found.function(f, *S.T)[0] - want).mean() < 0.6
+    assert np.mean(shares) >= 0.9
+
+
+def test_a_growth_law_of_the_density() -> None:
+    u = sp.Function("u")(x, t)
+
+    def spreading(law: Any, values: Any = None) -> Problem:
+        return Problem(
+            pibls.Interval(x, 0, 1).during(t, 0, 1),
+            [u.diff(t) - u.diff(x, 2) / 20 - law],
+            [
+                pibls.Neumann(u, 0),
+                pibls.Initial(u, sp.Rational(1, 2) + sp.cos(sp.pi * x) * sp.Rational(2, 5)),
+            ],
+            values,
+        )
+
+    exact = pibls.solve(spreading(3 * u * (1 - u)), tol=1e-6)
+    grid = {x: np.linspace(0, 1, 12)[:, None], t: np.array([0.25, 0.5, 0.75, 1.0])}
+    f = Field("f", (0, 1.1), degree=5)
+    problem = spreading(f(u), f.parameters)
+    s = np.linspace(0.15, 0.95, 33)
+    shares = []
+    for seed in range(3):
+        values = exact(*grid.values()) + 0.01 * np.random.default_rng(seed).standard_normal((12, 4))
+        found = fit(problem, Data(u, grid, values), {f: None}, tol=1e-5)
+        shares.append(held(found, f, 3 * s * (1 - s), s))
+        assert np.abs(found.function(f, s)[0] - 3 * s * (1 - s)).max() < 0.15
+    assert np.mean(shares) >= 0.9
+
+
+def test_a_function_that_nothing_fixes_is_told() -> None:
+    """Both values given and no flux: k = (C - x)/u' for any C."""
+    u, k = sp.Function("u")(x), Field("k", (0, 1), positive=True, start=1.0)
+    ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1))]
+    problem = Problem(pibls.Interval(x, 0, 1), [sp.Derivative(k(x) * u.diff(x), x) + 1], ends, k.parameters)
+    xs = np.linspace(0.05, 0.95, 30)
+    y = xs + 0.3 * xs * (1 - xs) + 0.01 * np.random.default_rng(0).standard_normal(30)
+    found = fit(problem, Data(u, {x: xs}, y), {k: None}, max_steps=20)
+    assert not found.identifiable
+    assert "the data hardly tell k" in str(found.identifiable)
+
+
+def test_roughness_is_that_of_the_function() -> None:
+    """∫|∇²f|² over the unit of the ranges."""
+    f = Field("f", [(0, 2), (1, 4)], degree=4)
+    rng = np.random.default_rng(0)
+    coefficients = rng.standard_normal(len(f.symbols))
+    expression = f(x, y).subs(dict(zip(f.symbols, coefficients, strict=True)))
+    scaled = expression.subs({x: 2 * x, y: 1 + 3 * y}, simultaneous=True)
+    square = scaled.diff(x, 2) ** 2 + 2 * scaled.diff(x, y) ** 2 + scaled.diff(y, 2) ** 2
+    want = float(sp.integrate(sp.integrate(sp.expand(square), (x, 0, 1)), (y, 0, 1)))
+    assert float(np.sum((f.roughness @ coefficients) ** 2)) == pytest.approx(want, rel=1e-9)
+    at = rng.random((5, 2)) * [2, 3] + [0, 1]
+    table = f.table(list(at.T)) @ coefficients
+    assert table == pytest.approx([float(expression.subs({x: a, y: b})) for a, b in at], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: Field("f", (1, 0)), "Field\\(ranges\\)"),
+        (lambda: Field("f", (0, 1), degree=40), "from 1 to 15"),
+        (lambda: Field("f", (0, 1), positive=True), "a positive number"),
+        (lambda: Field("f", (0, 1))(x, y), "1 argument"),
+    ],
+)
+def test_wrong_fields_get_a_clear_word(wrong: Any, words: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=words):
+        wrong()
+
+
+def test_a_robust_loss_is_refused_beside_a_function() -> None:
+    u, f = sp.Function("u")(x), Field("f", (0, 1))
+    problem = Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + f(x)], [pibls.Dirichlet(u, 0)], f.parameters)
+    with pytest.raises(pibls.ProblemError, match="'linear' where a function is unknown"):
+        fit(problem, Data(u, {x: [0.2, 0.4, 0.6]}, [1.0, 2.0, 1.0]), {f: None}, loss="huber")
