@@ -56,8 +56,6 @@ class Search:
                     tries=1,
                 )
             )
-            if self.bench.extra.strong:
-                del self.plans[0]
         if self.points is None and self.method is None:
             divided: list[Plan] = [
                 WindowPlan(self.bench, self.budget),
