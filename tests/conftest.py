@@ -26,7 +26,6 @@ SLOW = (
     "tests/test_fit_cells.py::test_stored_values_are_found_again",  # 30
     "tests/test_fit_functions.py::test_a_source_in_the_plane_from_fifty_values",  # 13
     "tests/test_fit_functions.py::test_a_growth_law_of_the_density",  # 10
-    "tests/test_regressions.py::test_a_beginning_that_needs_cells_is_not_followed_in_tiny_windows",  # 10
     "tests/test_engine.py::test_the_same_bits",  # 40, 35 on a machine with a load of ten
     "tests/test_engine.py::test_the_whole_way",  # 36
     # Many hundreds of inputs, or peers that are trained.

@@ -138,17 +138,3 @@ def test_where_a_constant_is_no_start_a_growing_function_is() -> None:
         solution = pibls.solve(pibls.Problem(line, equations, conditions), tol=1e-8)
         assert solution.converged
         assert np.abs(solution[u](X) - sp.lambdify(x, exact)(X)).max() < 1e-7
-
-
-def test_a_beginning_that_needs_cells_is_not_followed_in_tiny_windows() -> None:
-    """The first length came from cells that resolved nothing: 20 windows, each twice as long as the last."""
-    x, t = sp.symbols("x t")
-    u = sp.Function("u")(x, t)
-    problem = pibls.Problem(
-        pibls.Interval(x, 0, 1).during(t, 0, 1),
-        [u.diff(t) - u.diff(x, 2) / 50 - u * (1 - u)],
-        [pibls.Neumann(u, 0), pibls.Initial(u, sp.Rational(1, 2) + sp.cos(14 * sp.pi * x) / 10)],
-    )
-    solution = pibls.solve(problem, tol=1e-4)
-    assert solution.converged
-    assert len(solution.windows) < 12

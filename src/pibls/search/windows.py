@@ -379,9 +379,6 @@ class Follower:
                     return f"more than {_MOST_CELLS} cells would be needed"
                 if len(finer) > len(tree):
                     tree = finer
-                    if last is None and not len(self.softened):
-                        # Cells that resolve nothing have rates of their own: they say nothing about dt.
-                        dt = max(dt, min(self._first_length(tree, total)[0], abs(self._end - t)))
                     if along > 10.0 * demand.tail and not stubborn:
                         dt *= 0.5
                     continue
