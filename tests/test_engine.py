@@ -164,7 +164,7 @@ def test_an_interruption_ends_it(client: Any) -> None:
         if now.share is None:
             done.append(now)
         elif done and now.share.tasks > 0:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt  # what Ctrl-C does, also where the signal is ignored
 
     with pytest.warns(pibls.ConvergenceWarning, match="Interrupted"):
         solution = pibls.solve(problem, engine=client, callback=interrupt)
