@@ -1,6 +1,7 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
 sines and cosines, `Ridges` placed ones; `Joined` puts several side by side."""
 
+from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
@@ -10,6 +11,8 @@ from pibls.basis.singular import Singular, SingularBasis, Tip
 from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
+    "Annular",
+    "AnnularBasis",
     "Basis",
     "BasisSpec",
     "Broad",

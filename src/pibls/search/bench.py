@@ -62,7 +62,7 @@ class Bench:
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
         held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
-        held_out = {r: _with(found, extra.near) if r.is_inside else found for r, found in held_out.items()}
+        held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
         other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
@@ -115,12 +115,16 @@ def _with_extremes(
     return PointSet((sites,), np.zeros_like(sites))
 
 
-def _with(found: PointSet, near: Array) -> PointSet:
-    """The same points, and those towards the corners."""
-    if not len(near):
-        return found
-    sites = np.concatenate([found.sites[0], near])
-    return PointSet((sites,), np.zeros_like(sites))
+def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
+    """The same points, and those towards the corners and at the rims of holes."""
+    if region.is_inside and len(extra.near):
+        sites = np.concatenate([found.sites[0], extra.near])
+        return PointSet((sites,), np.zeros_like(sites))
+    if region.is_boundary and region.sites == 1 and extra.held is not None:
+        more = extra.held.select(region.mask(extra.held))
+        sites = np.concatenate([found.sites[0], more.points])
+        return PointSet((sites,), np.concatenate([found.normals, more.normals]))
+    return found
 
 
 def _data_size(residual: Residual, X: Array) -> Array:

@@ -9,8 +9,7 @@ from typing import cast
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Singular
-from pibls.domain import Domain, box_of, time_of
+from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
 
@@ -26,7 +25,7 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
 
     A basis that leans towards some coordinates needs more points on the faces that hold them.
     """
-    d, nodes = len(box_of(domain)), spec.size
+    d, nodes = len(box_of(domain)), getattr(spec, "spread", spec.size)
     cells = getattr(spec, "cells", None)
     if cells is not None:
         local = default_points(cast("Decomposed", spec).local, domain, density)
@@ -42,10 +41,17 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     faces = [face * max(1.0, float(np.prod(np.delete(stretch, axis)))) for axis in range(d)]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
-    boundary = 2 * space * int(max(faces[:space]))
-    if any(isinstance(part, Singular) for part in getattr(spec, "parts", ())):
+    boundary = int(2 * space * max(faces[:space]) * (_longer(domain) if d == 2 else 1.0))
+    if any(getattr(part, "is_crowded", False) for part in getattr(spec, "parts", ())):
         boundary *= _CROWDED
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
+
+
+def _longer(domain: Domain) -> float:
+    """The boundary of a plane domain over that of its box: holes are not to take the points of the rest."""
+    charts = [face for face in faces_of(domain) if face.has_chart and face.dimension == 1]
+    sides = 2.0 * len(charts) if time_of(domain) is not None else 4.0
+    return max(sum(face.measure(lengths_of(domain)) for face in charts) / sides, 1.0) if charts else 1.0
 
 
 def _stretch(spec: Choice, d: int) -> Array:

@@ -9,7 +9,7 @@ towards a coordinate are tried at the same width.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # seconds of an attempt over those of one half as wide
+_SECONDS = 1.5e-9  # seconds of an attempt, for the cube of its columns
 
 
 @dataclass
@@ -50,6 +51,8 @@ class WavePlan(Plan):
     """Seconds that others may expect to need before this is begun."""
     slow: int = 0
     _key: int = 0
+    _tried: int = 0
+    """Widths that were tried."""
     _same: int = 0
     """Doublings that changed nothing."""
 
@@ -58,8 +61,12 @@ class WavePlan(Plan):
 
     @property
     def _most(self) -> int:
-        most = self.budget.max_nodes // self.bench.lowered.unknowns - self.extra.size
+        most = self.budget.max_nodes // self.bench.lowered.unknowns - self._added(self._tried)
         return max(most // 2 * 2, 2)  # waves come in pairs
+
+    def _added(self, tried: int) -> int:
+        """Functions beside the waves after so many widths."""
+        return self.extra.at(tried).size if self.extra else 0
 
     @property
     def _next(self) -> int | None:
@@ -89,19 +96,22 @@ class WavePlan(Plan):
     def _growth(self, factor: float) -> float:
         """Seconds of an attempt that many times wider over those of the last."""
         assert self.now is not None
-        width = self._width(self.now)
-        wider = max(factor, 1.0) * width + self.extra.size
-        return float(_GROWTH ** math.log2(wider / (width + self.extra.size)))
+        size: int = self.now.settings["basis"].size
+        wider = max(factor, 1.0) * self._width(self.now) + self._added(self._tried)
+        return float(_GROWTH ** math.log2(max(wider / size, 1.0)))
 
     def _width(self, found: Attempt) -> int:
-        size: int = found.settings["basis"].size
-        return size - self.extra.size
+        spec = found.settings["basis"]
+        size: int = spec.parts[0].size if self.extra else spec.size
+        return size
 
     def offer(self) -> Offer | None:
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, self.patience)
+            columns = self.bench.lowered.unknowns * (self._added(0) + self._next) if self.extra else 0
+            seconds = _SECONDS * columns**3
+            return Offer(seconds, max(seconds, self.patience))
         seconds = self._growth(self._next / self._width(self.now)) * self.now.seconds
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
@@ -136,6 +146,7 @@ class WavePlan(Plan):
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
+        self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
         limits = self.bench.limits
         if self.now is not None and now.relative > max(limits.slow * self.now.relative, 1e-7):
@@ -157,9 +168,11 @@ class WavePlan(Plan):
         probe: bool = False,
     ) -> Attempt:
         self._key += 1
-        spec = self.extra.joined(family.spec(nodes, shrink), shrink)
+        extra = self.extra.at(self._tried - 1) if self.extra else self.extra
+        spec = extra.joined(family.spec(nodes, shrink), shrink)
+        bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
-            self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
         self.tell(found)
