@@ -17,7 +17,7 @@ from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
-from pibls.space.whole import SLICE_ENTRIES
+from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.points import PointSet
 
 
@@ -187,7 +187,7 @@ def _assemble_region(
         for r in residuals
         for j in r.nonlinear
     }
-    step = max(SLICE_ENTRIES // space.nodes, 16)
+    step = max(SLICE_ENTRIES // space.nodes, LEAST_SLICE)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         seen: set[tuple[int, int]] = set()  # blocks that hold something already

@@ -74,11 +74,11 @@ class Part(Place):
 
 def _owned(owners: tuple[object, ...], wanted: tuple[object, ...]) -> Mask:
     """Which owners are among the wanted ones; each different object is looked at once."""
-    known: dict[int, bool] = {}
-    for owner in owners:
-        if id(owner) not in known:
-            known[id(owner)] = any(same(owner, w) for w in wanted)
-    return np.fromiter((known[id(o)] for o in owners), np.bool_, len(owners))
+    different = dict(zip(map(id, owners), owners, strict=True))
+    known = {key: any(same(owner, w) for w in wanted) for key, owner in different.items()}
+    if len(set(known.values())) == 1:
+        return np.full(len(owners), next(iter(known.values())), dtype=np.bool_)
+    return np.fromiter(map(known.__getitem__, map(id, owners)), np.bool_, len(owners))
 
 
 def same(a: object, b: object) -> bool:
