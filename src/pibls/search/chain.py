@@ -1,4 +1,4 @@
-r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: where an evolution has its points in space, and with which functions.
+r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: the points and functions of an evolution in space.
 
 On a line a chain of cells with polynomials, or, where the solution repeats itself, waves with whole
 wavenumbers and no cells; in the plane one piece, polynomials or waves along each coordinate.
@@ -17,11 +17,11 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import ProductBasis, legendre, waves
 from pibls.domain import Boundary, faces_of
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
 from pibls.space import Cells, CellTree, Whole
-from pibls.space.tree import Joint
+from pibls.space.tree import Joint, Numbers
 from pibls.system.lines import Group, Held, Lines, Site, group_of, without
 from pibls.system.traces import Trace, traces_of
 
@@ -45,14 +45,14 @@ class Resolution:
 def nodes_of(n: int, repeats: bool) -> Array:
     """n points in [-1, 1]: Gauss's, or as many that divide the circle."""
     if repeats:
-        return -1.0 + 2.0 * (np.arange(n) + 0.5) / n
+        return np.asarray(-1.0 + 2.0 * (np.arange(n) + 0.5) / n)
     return np.asarray(np.polynomial.legendre.leggauss(n)[0])
 
 
 @lru_cache(maxsize=64)
 def _to_coefficients(n: int, repeats: bool) -> Array:
     """From values at the n points to coefficients."""
-    return np.linalg.inv((waves if repeats else legendre)(nodes_of(n, repeats), n))
+    return np.asarray(np.linalg.inv((waves if repeats else legendre)(nodes_of(n, repeats), n)), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Places:
             if i in e.beginning:
                 if not _is_beginning(r, e.axis, e.orders):
                     return None
-            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in (*r.linear, *r.nonlinear)):
+            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
                 return None
             elif r.region.period is not None:
                 periods.append(r)
@@ -129,7 +129,10 @@ class Places:
                 conditions.append((r, *found))
         orders = tuple(
             tuple(
-                max((j.alpha[a] for r in inside for j in (*r.linear, *r.nonlinear) if j.unknown == k), default=0)
+                max(
+                    (j.alpha[a] for r in inside for j in r.jets if j.unknown == k),
+                    default=0,
+                )
                 for k in range(lowered.unknowns)
             )
             for a in free
@@ -140,9 +143,13 @@ class Places:
                 return None
         elif lowered.interfaces.planes:
             return None
-        return cls(bench, tuple(conditions), tuple(periods), orders, _partners(inside, e.axis, lowered.unknowns))
+        return cls(
+            bench, tuple(conditions), tuple(periods), orders, _partners(inside, e.axis, lowered.unknowns)
+        )
 
-    def basis(self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]) -> ProductBasis:
+    def basis(
+        self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
+    ) -> ProductBasis:
         """The functions in space and time over a box (d, 2)."""
         counts = dict(zip(self.free, sizes, strict=True)) | {self.axis: moments}
         waves_along = tuple(a for a, yes in zip(self.free, repeated, strict=True) if yes)
@@ -154,7 +161,8 @@ class Places:
         tree = found.tree.stretched(self.axis, low, high)
         unknowns = self.bench.lowered.unknowns
         parts = tuple(
-            Whole.shared(self.basis(box, found.sizes, moments, found.repeated), unknowns) for box in tree.boxes
+            Whole.shared(self.basis(box, found.sizes, moments, found.repeated), unknowns)
+            for box in tree.boxes
         )
         return parts[0] if len(parts) == 1 else Cells(tree, parts)
 
@@ -168,7 +176,7 @@ class Places:
         X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
         return Site(None, X, _shared_tables(U, found, half))
 
-    def spots(self, X: Array, cells: Array, found: Resolution) -> Site:
+    def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
         """Single points, each in its cell."""
         boxes = found.tree.boxes[cells][:, self.free, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
@@ -216,7 +224,9 @@ class Places:
         """The equations alone, at points where they are not held."""
         e = self.bench.evolution
         assert e is not None
-        counts = tuple(n + 3 if not yes else 2 * n for n, yes in zip(found.sizes, found.repeated, strict=True))
+        counts = tuple(
+            n + 3 if not yes else 2 * n for n, yes in zip(found.sizes, found.repeated, strict=True)
+        )
         if len(counts) > 1:
             counts = tuple(n // 2 + 3 for n in counts)
         site = self.grid(found, counts)
@@ -267,14 +277,18 @@ class Places:
         X = np.zeros((len(joints), n, self.bench.lowered.dimension))
         X[:, :, axis] = np.array([j.box[axis, 0] for j in joints])[:, None]
         cells = np.array([(j.low, j.high) for j in joints])
-        sites = tuple(Site(cells[:, i], X, self._end_tables(cells[:, i], 1.0 - 2.0 * i, n, found)) for i in (0, 1))
+        sites = tuple(
+            Site(cells[:, i], X, self._end_tables(cells[:, i], 1.0 - 2.0 * i, n, found)) for i in (0, 1)
+        )
         wanted = [
             (i, number, site, k, alpha)
             for i, trace in enumerate(traces)
             for number, (k, alpha, _) in enumerate(trace.terms(axis, X[0, :1]))
             for site in (0, 1)
         ]
-        terms = tuple((site, k, without(alpha, self.axis), alpha[self.axis]) for _, _, site, k, alpha in wanted)
+        terms = tuple(
+            (site, k, without(alpha, self.axis), alpha[self.axis]) for _, _, site, k, alpha in wanted
+        )
 
         def at(times: Array) -> Held:
             a = np.zeros((len(wanted), len(joints), n, len(times)))
@@ -294,7 +308,7 @@ class Places:
         return Group(f"between {len(joints) + 1} cells", sites, terms, len(terms), at)
 
     def _end_tables(
-        self, cells: Array, end: float, rows: int, found: Resolution
+        self, cells: Numbers, end: float, rows: int, found: Resolution
     ) -> Callable[[MultiIndex], Array]:
         """The functions of some cells at one of their ends, the same in ``rows`` rows."""
         boxes = found.tree.boxes[cells][:, self.free[0], :]
@@ -360,7 +374,7 @@ def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ..
     """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
     cost = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
-        for j in (*r.linear, *r.nonlinear):
+        for j in r.jets:
             cost[e, j.unknown] = min(cost[e, j.unknown], -1.0 - 100.0 * j.alpha[axis] - sum(j.alpha))
     _, partner = linear_sum_assignment(cost)
     return tuple(int(k) for k in partner)

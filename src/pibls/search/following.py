@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.arrays import Array
 from pibls.basis.quasi import spread
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region

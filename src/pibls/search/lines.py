@@ -24,7 +24,7 @@ from pibls.search.chain import Places, Resolution, coefficients_of
 from pibls.search.divided import first_tree
 from pibls.search.windows import Demand, Followed, Window
 from pibls.solver.stages import Stages, stages
-from pibls.space import CellTree, Node, Space, crossed, graded
+from pibls.space import Node, Space, crossed
 from pibls.system.lines import Lines, Moments
 
 _TRIES = 80  # of one window
@@ -247,7 +247,7 @@ class LineFollower:
             if sign * (end - stop) < 1e-12 * total:
                 stop = end
             try:
-                U, after, moments = self._solve(state, previous, t, stop)
+                U, after = self._solve(state, previous, t, stop)
             except _NoWindowError:
                 h *= 0.4
                 continue
@@ -261,7 +261,7 @@ class LineFollower:
             narrow = wide <= tail and between <= rest
             if along <= tail and narrow:
                 self._noise = easing
-                return self._accepted(state, U, after, t, stop, sizes, (along / easing, across / easing))
+                return self._accepted(state, U, after, t, stop, sizes, along / easing, across / easing)
             worst = max(along / tail, wide / tail, between / rest)
             if first and attempt == 6 and self.rough is None and along > tail:
                 state, h = self._graded(state), _FIRST * total
@@ -270,7 +270,7 @@ class LineFollower:
             if layered and wide <= tail and (h <= 1.001 * _RATIO * since or first):
                 if since > _LAYER * total:
                     return "the beginning is not resolved"
-                window, after_state, _ = self._accepted(state, U, after, t, stop, sizes, (along, across))
+                window, after_state, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
                 self.rough = stop
                 return window, after_state, max(h, since)
             if (
@@ -302,9 +302,16 @@ class LineFollower:
         return len(state.resolution.tree) * state.resolution.functions
 
     def _accepted(
-        self, state: State, U: Array, after: Array, t: float, stop: float, sizes: Array, left: tuple[float, Array]
+        self,
+        state: State,
+        U: Array,
+        after: Array,
+        t: float,
+        stop: float,
+        sizes: Array,
+        along: float,
+        across: Array,
     ) -> tuple[Window, State, float]:
-        along, across = left
         self._sizes = np.maximum(self._sizes, sizes)
         window = self._made_of(state, U, t, stop)
         self.resolutions.append(state.resolution)
@@ -340,12 +347,10 @@ class LineFollower:
         return out
 
     def _both(self, state: State, previous: Window | None, t: float, stop: float) -> tuple[Window, State]:
-        U, after, _ = self._solve(state, previous, t, stop)
+        U, after = self._solve(state, previous, t, stop)
         return self._made_of(state, U, t, stop), State(state.resolution, after)
 
-    def _solve(
-        self, state: State, previous: Window | None, t: float, stop: float
-    ) -> tuple[Array, Array, Moments]:
+    def _solve(self, state: State, previous: Window | None, t: float, stop: float) -> tuple[Array, Array]:
         """The coefficients at all moments (cells, unknowns, n, s), and the rates at the end."""
         st, h = self._stages, stop - t
         lines, _ = self._lines(state.resolution)
@@ -389,7 +394,7 @@ class LineFollower:
                 break  # rounding
             if step >= 1 and ratio > _CONTRACTION:
                 slow += 1
-                if ratio > 2.0 and fresh and step > 2 or slow > 3:
+                if (ratio > 2.0 and fresh and step > 2) or slow > 3:
                     raise _NoWindowError
                 if not fresh or ratio < 1.0:
                     old = None  # a matrix nearer to the solution
@@ -398,7 +403,7 @@ class LineFollower:
             raise _NoWindowError
         rates = st.rates(U, state.rates, lines.highest, h)
         after = np.stack([r[..., -1] for r in rates[: max(lines.highest, 1)]])
-        return U, after, moments
+        return U, after
 
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator = moments.slopes(rates)
@@ -436,7 +441,9 @@ class LineFollower:
         series = self._series(state, U)
         values = np.abs(np.matmul(table[:, None], U))
         sizes = values.max(axis=(0, 2, 3))
-        scale = np.maximum(np.maximum(self._sizes, sizes), 1e-9 * max(float(sizes.max()), float(self._sizes.max())))
+        scale = np.maximum(
+            np.maximum(self._sizes, sizes), 1e-9 * max(float(sizes.max()), float(self._sizes.max()))
+        )
         scale = np.where(scale > 0, scale, 1.0)
         late = np.abs(np.matmul(table[:, None], series[..., -2:])).max(axis=(0, 2, 3))
         along = float((late / scale).max())

@@ -1,4 +1,4 @@
-"""Ways of solving one window of an evolution: waves and least squares, or moments in time and points in space."""
+"""How a window of an evolution is solved: in waves by least squares, or at moments and points."""
 
 from __future__ import annotations
 

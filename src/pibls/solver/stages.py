@@ -44,7 +44,7 @@ class Stages:
         return len(self.nodes)
 
     def rates(self, U: Array, beginning: Any, highest: int, h: float) -> list[Array]:
-        """∂_t^a of functions (…, s) for a = 0, …, ``highest``; ``beginning[a]`` are the rates at the start."""
+        """∂_t^a of functions (…, s), a = 0, …, ``highest``; ``beginning[a]`` are those at the start."""
         out = [U]
         for a in range(highest):
             out.append((out[-1] @ self.derivative.T + beginning[a][..., None] * self.start) / h)
@@ -76,7 +76,7 @@ def stages(s: int) -> Stages:
     inverse = np.linalg.inv(vectors)
     keep = values.imag > -1e-9 * np.abs(values)
     values = np.where(np.abs(values.imag) < 1e-9 * np.abs(values), values.real, values)
-    series = np.linalg.inv(np.polynomial.legendre.legvander(2.0 * every - 1.0, s))
+    series = np.asarray(np.linalg.inv(np.polynomial.legendre.legvander(2.0 * every - 1.0, s)), dtype=float)
     bare = np.zeros((s + 1, s))
     bare[:s] = np.linalg.inv(np.polynomial.legendre.legvander(2.0 * nodes - 1.0, s - 1))
     return Stages(

@@ -1,4 +1,4 @@
-r"""r(∂_t^a u, ∂_x^α u) = 0 at points in space and at moments in time: an evolution, one moment apart from another.
+r"""r(∂_t^a u, ∂_x^α u) = 0 at points in space and at moments in time: the rows of an evolution.
 
 In space the solution is a chain of cells with polynomials in each, or one piece with polynomials or whole
 waves along each coordinate. Per cell and equation there are as many points as functions, less the
@@ -196,7 +196,9 @@ class Operator:
         lines = self.lines
         n, per_cell = lines.functions, lines.functions * lines.unknowns
         dense = lines.cells == 1
-        out: list[Any] = [np.zeros((lines.rows, lines.columns)) if dense else [] for _ in range(lines.highest + 1)]
+        out: list[Any] = [
+            np.zeros((lines.rows, lines.columns)) if dense else [] for _ in range(lines.highest + 1)
+        ]
         first = 0
         for g, W in zip(lines.groups, self.weights, strict=True):
             entries, N = g.shape
@@ -212,7 +214,9 @@ class Operator:
                 own = g.sites[site].cells
                 cells = np.arange(lines.cells) if own is None else own
                 r = np.broadcast_to(rows[:, :, None], block.shape)
-                c = np.broadcast_to((cells[:, None] * per_cell + np.arange(per_cell))[:, None, :], block.shape)
+                c = np.broadcast_to(
+                    (cells[:, None] * per_cell + np.arange(per_cell))[:, None, :], block.shape
+                )
                 out[a].append((block.ravel(), r.ravel(), c.ravel()))
             first += g.rows
         if dense:
