@@ -106,6 +106,8 @@ class WindowPlan(Plan):
                 self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
 
         follower = self.way.follower(bench, self.demand, self._key, before, check)
+        if follower is None:
+            return None
         try:
             if before is not None:
                 return follower.replay(before)

@@ -48,7 +48,7 @@ class Way(Protocol):
         """How much less a window may leave where the estimate is too large: at most, and next to the aim."""
 
     def seconds(self, bench: Bench) -> float | None:
-        """What it usually takes; None where it cannot."""
+        """What it usually takes; None where it plainly cannot."""
 
     def demand(self, bench: Bench) -> Demand:
         """What is asked of each window at first."""
@@ -61,8 +61,8 @@ class Way(Protocol):
 
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows:
-        """For the first solution, or, with what was followed ``before``, for the second."""
+    ) -> Follows | None:
+        """For the first solution, or, with what was followed ``before``, for the second; None: it cannot."""
 
 
 @dataclass
@@ -105,15 +105,11 @@ class InMoments:
     """Polynomials or whole waves in space, held at points and at moments in time."""
 
     _places: Places | None = None
-    _known: bool = False
     _first: LineFollower | None = None
-    waves: bool = True
     tighter = (0.3, 0.3)
 
     def seconds(self, bench: Bench) -> float | None:
-        if not self._known:
-            self._places, self._known = Places.of(bench), True
-        return None if self._places is None else _QUICK[bench.lowered.dimension]
+        return _QUICK.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
         return Demand(max(0.1 * bench.tol, _FLOOR), max(3.0 * bench.tol, 3e-12))
@@ -126,8 +122,10 @@ class InMoments:
 
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows:
-        assert self._places is not None
+    ) -> Follows | None:
+        self._places = self._places or Places.of(bench)
+        if self._places is None:
+            return None
         tight = bench.tol < _TIGHT
         if before is None:
             made = LineFollower(bench, demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight], check)
