@@ -8,7 +8,7 @@ another value can take the place (`Problem.at`), or an unknown one (`pibls.fit`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import sympy as sp
@@ -34,8 +34,8 @@ class Stated:
 
     def with_values(self, values: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Equations and conditions with these in the place of the functions."""
-        rules = [(f.func, f.args, e) for f, e in values.items()]
-        equations = tuple(_replaced(e, rules) for e in self.equations)
+        rules = tuple(values.items())
+        equations = tuple(replaced(e, rules) for e in self.equations)
         return equations, tuple(_condition(c, rules) for c in self.conditions)
 
 
@@ -97,18 +97,25 @@ def _value(f: Any, value: Any) -> Any:
     return expression
 
 
-def _replaced(e: Any, rules: Sequence[tuple[Any, tuple[Any, ...], Any]]) -> Any:
-    """e with f(s) → value at s, also inside derivatives; what is no expression stays."""
+def replaced(e: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
+    """e with each f(s) as its value at s, also inside derivatives; what is no expression stays."""
     if not isinstance(e, sp.Basic):
         return e
-    for func, arguments, value in rules:
-        if not any(a.func == func for a in e.atoms(AppliedUndef)):
+    for f, value in rules:
+        if not any(a.func == f.func for a in e.atoms(AppliedUndef)):
             continue
 
-        def at(*given: Any, arguments: tuple[Any, ...] = arguments, value: Any = value) -> Any:
-            return value.subs(dict(zip(arguments, given, strict=True)), simultaneous=True)
+        def at(*given: Any, f: Any = f, value: Any = value) -> Any:
+            if len(given) != len(f.args):
+                raise ProblemError(
+                    f"parameters[{f}]",
+                    expected=f"{f.func} with {len(f.args)} argument(s) wherever it stands",
+                    got=f"{f.func}({', '.join(map(str, given))})",
+                    remedy="Write it in the same way everywhere.",
+                )
+            return value.subs(dict(zip(f.args, given, strict=True)), simultaneous=True)
 
-        e = e.replace(func, at)
+        e = e.replace(f.func, at)
         e = e.replace(_by_value, lambda n: n.doit())
     return e
 
@@ -120,13 +127,15 @@ def _by_value(node: Any) -> bool:
     return isinstance(node, sp.Subs)
 
 
-def _condition(condition: Any, rules: Sequence[tuple[Any, tuple[Any, ...], Any]]) -> Any:
-    changed = {name: _replaced(part, rules) for name, part in _named(condition).items()}
+def _condition(condition: Any, rules: Sequence[tuple[Any, Any]]) -> Any:
+    changed = {name: replaced(part, rules) for name, part in _named(condition).items()}
     changed = {name: part for name, part in changed.items() if part is not getattr(condition, name)}
     return replace(condition, **changed) if changed else condition
 
 
 def _named(condition: Any) -> dict[str, Any]:
+    if not is_dataclass(condition):
+        return {}
     return {f.name: getattr(condition, f.name) for f in fields(condition) if f.name not in ("u", "x", "on")}
 
 

@@ -187,7 +187,11 @@ class Problem(ProblemDoors):
     def language(self) -> Language:
         """What the words of this problem mean, for expressions that come later."""
         return Language(
-            self.coordinates, time_of(self.domain), self.unknowns, tuple(s for s, _ in self.values)
+            self.coordinates,
+            time_of(self.domain),
+            self.unknowns,
+            tuple(s for s, _ in self.values),
+            self.stated.functions,
         )
 
     def __repr__(self) -> str:
