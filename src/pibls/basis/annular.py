@@ -60,11 +60,11 @@ class AnnularBasis:
     """The same as arrays: the centre (2,), and length, orders, depth and rate (4,)."""
 
     centre: Array
-    kind: Array
+    form: Array
 
     @cached_property
     def _spec(self) -> Annular:
-        length, orders, depth, rate = self.kind.tolist()
+        length, orders, depth, rate = self.form.tolist()
         return Annular((0.0, 0.0), length, int(orders), int(depth), rate)
 
     @property

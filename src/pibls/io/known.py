@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, ProductBasis, SingularBasis, WaveBasis
+from pibls.basis import (
+    AnnularBasis,
+    BroadBasis,
+    FeatureBasis,
+    JoinedBasis,
+    ProductBasis,
+    SingularBasis,
+    WaveBasis,
+)
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
 from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
@@ -26,6 +34,7 @@ def _fits(basis: BroadBasis, d: int) -> str | None:
 
 
 _MOST = 1 << 20  # functions of one product: more are no file of ours
+_ORDERS, _DEPTH = 1000, 8  # the same for functions around a hole
 
 
 def _are_products(basis: ProductBasis, d: int) -> str | None:
@@ -34,6 +43,13 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
     if any(a >= d or basis.sizes[a] % 2 == 0 for a in basis.repeated):
         return f"waves along {basis.repeated}"
     return None if np.all(basis.half > 0) else "cells without a size"
+
+
+def _is_annular(basis: AnnularBasis, d: int) -> str | None:
+    length, orders, depth, rate = basis.form.tolist()
+    whole = orders == int(orders) and depth == int(depth)
+    good = d == 2 and whole and length > 0 and 1 <= orders <= _ORDERS and 0 <= depth <= _DEPTH
+    return None if good and (not rate or not depth) else f"functions around a hole of {basis.form.tolist()}"
 
 
 def unknowns_of(space: Any) -> int:
@@ -107,6 +123,7 @@ KNOWN = Table(
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
+        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(
             "products",

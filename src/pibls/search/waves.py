@@ -32,6 +32,8 @@ _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # seconds of an attempt over those of one half as wide
+_BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
+_HOPE = 3.0
 _SECONDS = 1.5e-9  # seconds of an attempt, for the cube of its columns
 
 
@@ -128,6 +130,9 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(seconds, max(seconds, self._growth(factor) * self.now.seconds))
+        if self.extra.around and self.now.relative > _BEGINNING and self._tried < _WIDTHS:
+            # Around holes what is smooth is left to few waves, and nothing is seen of it until they suffice.
+            return Offer(seconds, _HOPE * seconds)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(seconds, math.inf)
         steps = math.ceil(needed / rate)

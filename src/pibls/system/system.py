@@ -70,6 +70,11 @@ class System:
         return self.linear.shape[0], self.linear.shape[1]
 
     @property
+    def unknown_columns(self) -> tuple[slice, ...]:
+        """The columns of each unknown."""
+        return self.space.slices
+
+    @property
     def nonlinear_values(self) -> int:
         """How many numbers v holds."""
         return sum(len(b.jets) * len(b.points) for b in self.blocks)
