@@ -248,7 +248,11 @@ def stokes_three_holes() -> Any:
 
     def conditions(a: Any, b: Any, q: Any, ea: Any, eb: Any, eq: Any) -> list[Any]:
         corner = {x: 0, y: 0}
-        return [pibls.Dirichlet(a, ea), pibls.Dirichlet(b, eb), pibls.Dirichlet(q, eq.subs(corner), on=corner)]
+        return [
+            pibls.Dirichlet(a, ea),
+            pibls.Dirichlet(b, eb),
+            pibls.Dirichlet(q, eq.subs(corner), on=corner),
+        ]
 
     return manufactured(domain, flow, exact, conditions)
 
@@ -413,7 +417,7 @@ def many(d: int, kind: str) -> Callable[[], Any]:
         else:
             exact = sp.sin(sum(X) / 2) + sp.exp(-X[0] * X[1]) * sp.cos(X[2])
         w = U(*X)
-        domain = pibls.Box({c: (0, 1) for c in X})
+        domain = pibls.Box(dict.fromkeys(X, (0, 1)))
         return manufactured(domain, lambda w: [laplacian(w, X)], {w: exact})
 
     return build

@@ -35,7 +35,7 @@ def plate_mesh(corners: tuple[float, float], discs: list[tuple[float, float, flo
                levels: int = 0) -> Any:  # fmt: skip
     """A square minus discs: "outer" and "holes" are its boundaries; graded towards the square's corners."""
     import ngsolve as ng
-    from netgen.geom2d import CSG2d, Circle, Rectangle
+    from netgen.geom2d import Circle, CSG2d, Rectangle
 
     low, high = corners
     shape = Rectangle(pmin=(low, low), pmax=(high, high), bc="outer")
@@ -134,9 +134,7 @@ def cavity(re: float) -> Callable[[float, int, int], Any]:
         form += stokes
         form += ng.InnerProduct(ng.Grad(u) * u, v) * ng.dx
         found = ng.GridFunction(space)
-        found.components[0].Set(
-            ng.CF((1.0, 0.0)), definedon=mesh.Boundaries("lid")
-        )
+        found.components[0].Set(ng.CF((1.0, 0.0)), definedon=mesh.Boundaries("lid"))
         free = space.FreeDofs()
         for _ in range(15):
             form.AssembleLinearization(found.vec)

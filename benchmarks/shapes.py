@@ -1,7 +1,7 @@
 """Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4 where cheap.
 
-    python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
-    python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
+python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
+python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
 """
 
 from __future__ import annotations

@@ -106,7 +106,8 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
     if len(faces) < 2 or not all(face.has_chart and face.dimension == 1 for face in faces):
         return Around()
-    found, outer = [], []
+    found: list[Hole] = []
+    outer: list[Face] = []
     for loop in _loops(faces):
         dense = [face.at(np.linspace(0.0, 1.0, 129)[:, None], _RNG) for face in loop]
         # ∮ x·n ds is twice the area inside, with the sign of the normals.
@@ -116,7 +117,7 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
             continue
         rim = np.concatenate([part.points for part in dense])
         length = sum(face.measure(np.ones(2)) for face in loop)
-        centres = _centres(rim, domain)
+        centres = _centres(rim)
         if centres:
             found.append(Hole(loop, centres, length))
     depth, rate = _kind(lowered)
@@ -139,7 +140,7 @@ def _flux(part: Boundary) -> float:
 
 def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     """Faces that follow each other around, each a closed line."""
-    out = [(face,) for face in faces if face.is_closed]
+    out: list[tuple[Face, ...]] = [(face,) for face in faces if face.is_closed]
     rest = [face for face in faces if not face.is_closed]
     ends = [face.at(np.array([[0.0], [1.0]]), _RNG).points for face in rest]
     size = float(np.max([np.ptp(f.dense(), axis=0) for f in faces]))
@@ -162,7 +163,7 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     return out
 
 
-def _centres(rim: Array, domain: Domain) -> tuple[tuple[float, float, float], ...]:
+def _centres(rim: Array) -> tuple[tuple[float, float, float], ...]:
     """Places in a hole with circles in it that, a little larger, hold its whole rim."""
     low, high = rim.min(axis=0), rim.max(axis=0)
     U = (np.arange(_GRID) + 0.5) / _GRID

@@ -15,7 +15,8 @@ from pibls.space import Decomposed
 from pibls.system.points import Points
 
 _CLASSES = {
-    c.__name__: c for c in (Annular, Broad, Decomposed, Features, Joined, Points, Ridges, Singular, Tip, Waves)
+    c.__name__: c
+    for c in (Annular, Broad, Decomposed, Features, Joined, Points, Ridges, Singular, Tip, Waves)
 }
 
 _MAX_DEPTH = 24

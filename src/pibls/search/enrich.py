@@ -98,7 +98,9 @@ class Enrichment:
                 more = self.rim.select(region.mask(self.rim))
                 # In the corner itself derivatives are infinite, or have another value on each side.
                 away = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2)
-                kept = away.min(axis=1, initial=np.inf) > _BESIDE * float(np.abs(self.rim.points).max() or 1.0)
+                kept = away.min(axis=1, initial=np.inf) > _BESIDE * float(
+                    np.abs(self.rim.points).max() or 1.0
+                )
                 X = np.concatenate([found.sites[0][kept], more.points])
                 out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
