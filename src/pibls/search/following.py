@@ -16,6 +16,7 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.divided import Reference
 from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.evolution import jumps_in_time
 from pibls.search.plan import Offer, Plan
 from pibls.search.windows import NODES, Demand, Followed, Follower, floor_of
 from pibls.solver import Outcome
@@ -46,6 +47,7 @@ class WindowPlan(Plan):
             self.status is not None
             or self.bench.evolution is None
             or self.bench.lowered.dimension not in NODES
+            or jumps_in_time(self.bench.lowered, self.bench.evolution)
         ):
             return None
         usual = _USUAL[self.bench.lowered.dimension]

@@ -13,6 +13,7 @@ from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.cells import CellPlan
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
+from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
 from pibls.search.waves import WavePlan
 from pibls.solver import Method
@@ -58,6 +59,7 @@ class Search:
             )
         if self.points is None and self.method is None:
             divided: list[Plan] = [
+                OrbitPlan(self.bench, self.budget),
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
