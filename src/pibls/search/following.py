@@ -153,7 +153,9 @@ class WindowPlan(Plan):
         judged, values = residuals_at(bench.lowered, points, space, w, box)
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
-        return Attempt(space, outcome, residuals, values, seconds, {"windows": len(followed.windows)})
+        work = _USUAL[len(bench.box)]
+        self.budget.charge(work, seconds)
+        return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
     def _where(self, followed: Followed) -> Where:
         """Places in every window and cell; the norm's points are those that the evolution has reached."""

@@ -88,16 +88,17 @@ class Search:
                 self._at_the_end()
                 return
             plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.seconds > 0.5 * self.budget.spent:
+            if not math.isfinite(offer.remaining) and offer.work > 0.5 * self.budget.worked:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
-            if self.found is not None and not self.budget.allows(offer.seconds):
+            if self.found is not None and not self.budget.allows(offer.work):
                 self.status = Status.TIME_LIMIT
                 return
-            if offer.seconds > max(_LONG * self.budget.spent, _SHORT) and self.found is not None:
+            if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
                 now = self.found
+                expected = self.budget.pace * offer.work
                 self.budget.tell(
-                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=offer.seconds)
+                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
                 )
             plan.hear_of(self.found)
             plan.advance()
