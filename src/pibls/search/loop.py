@@ -15,6 +15,7 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
 from pibls.search.plan import Plan
 from pibls.search.waves import WavePlan
+from pibls.search.ways import InMoments
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -58,6 +59,7 @@ class Search:
             )
         if self.points is None and self.method is None:
             divided: list[Plan] = [
+                WindowPlan(self.bench, self.budget, way=InMoments()),
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
