@@ -145,7 +145,7 @@ class WindowPlan(Plan):
         judged, values = residuals_at(bench.lowered, points, space, w, box)
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
-        work = _USUAL[len(bench.box)]
+        work = self.way.seconds(bench) or seconds
         self.budget.charge(work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
