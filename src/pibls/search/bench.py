@@ -67,7 +67,7 @@ class Bench:
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
         extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
-        even = np.asarray(domain.interior(n, other), dtype=float)
+        even = np.asarray(domain.interior(n // 2, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)

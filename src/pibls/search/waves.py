@@ -46,8 +46,6 @@ class WavePlan(Plan):
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
-    patience: float = 0.0
-    """Seconds that others may expect to need before this is begun."""
     slow: int = 0
     _key: int = 0
     _same: int = 0
@@ -101,7 +99,7 @@ class WavePlan(Plan):
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, self.patience)
+            return Offer(0.0, 0.0)
         seconds = self._growth(self._next / self._width(self.now)) * self.now.seconds
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
