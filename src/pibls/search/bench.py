@@ -20,6 +20,7 @@ from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
@@ -43,6 +44,8 @@ class Bench:
     limits: Thresholds = field(default=DEFAULT, repr=False)
     extra: Enrichment = field(default_factory=Enrichment)
     """Singular functions to add to a basis."""
+    known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What the equations are at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
 

@@ -70,13 +70,14 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     if request.basis is not None:
         return _as_given(_bench(problem, request, Enrichment(request.enrich)), request)
     if "corners" not in problem.derived:
-        problem.derived["corners"] = worst_corners(lowered, domain)
-    corners = problem.derived["corners"]
+        found = worst_corners(lowered, domain)
+        problem.derived["corners"] = found, are_mild(found)
+    corners, mild = problem.derived["corners"]
 
     def functions() -> Enrichment:
         return enrichment_of(corners, lowered, domain, request.enrich)
 
-    if are_mild(corners) and not request.enrich:
+    if mild and not request.enrich:
         # What the corners of a rectangle bring is made when the solution turns out to need it.
         return _searched(_bench(problem, request), request, callback, functions if corners else None)
     extra = functions()
