@@ -128,7 +128,7 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box)
+    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
     return {name: norms_of(j.values, j.relative) for name, j in judged.items()}, unknowns
 
 

@@ -26,7 +26,7 @@ from pibls.system.points import Points
 
 _FIRST = {1: 32, 2: 128, 3: 256}
 _MOVES = 6
-_CHEAP = 256  # functions on a line: up to there a doubling costs next to nothing
+_CHEAP = 256  # functions: up to there a doubling costs next to nothing, on a line at least
 _SURE = 3.0  # digits from which their number says how many more are needed
 _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
@@ -46,9 +46,6 @@ class WavePlan(Plan):
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
-    patience: float = 0.0
-    """Seconds that others may expect to need before this is begun."""
-    slow: int = 0
     _key: int = 0
     _same: int = 0
     """Doublings that changed nothing."""
@@ -68,7 +65,7 @@ class WavePlan(Plan):
         if self.extra:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
-            first = 3 * first // 4  # a loose tolerance is met by fewer functions
+            first = 7 * first // 8  # a loose tolerance is met by fewer functions
         if self.now is None:
             return min(first, self._most)
         width = self._width(self.now)
@@ -81,7 +78,10 @@ class WavePlan(Plan):
         """
         assert self.now is not None
         digits = -math.log10(max(self.now.relative, 1e-300))
-        if width * self.bench.lowered.unknowns <= self.bench.limits.searched or digits < _SURE:
+        limits, tol = self.bench.limits, self.bench.tol
+        # At the limits of rounding more functions are worth more than their digits say.
+        cheap = limits.searched if tol < limits.dense_below else _CHEAP if tol < limits.loose else 0
+        if width * self.bench.lowered.unknowns < cheap or digits < _SURE:
             return 2 * width
         wanted = _SPARE - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
@@ -101,7 +101,7 @@ class WavePlan(Plan):
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, self.patience)
+            return Offer(0.0, 0.0)
         work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
@@ -138,14 +138,17 @@ class WavePlan(Plan):
         assert nodes is not None
         now = self._attempt(self.family, nodes, self.now)
         limits = self.bench.limits
-        if self.now is not None and now.relative > max(limits.slow * self.now.relative, 1e-7):
+        if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
-            self.slow = self.slow + 1 if now.relative > limits.flat * self.now.relative else 0
         self.last, self.now = self.now, now
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
         self._judge()
+
+    def _left(self, share: float, now: Attempt, last: Attempt) -> float:
+        """What would be left of the last residual if a doubling left that share of it."""
+        return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative)
 
     def _attempt(
         self,
@@ -187,7 +190,7 @@ class WavePlan(Plan):
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
-        flat = last is not None and limits.small > now.relative > limits.flat * last.relative
+        flat = last is not None and limits.small > now.relative > self._left(limits.flat, now, last)
         at_limit = self._next is None
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
