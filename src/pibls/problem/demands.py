@@ -34,7 +34,8 @@ def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain
                 expected=f"unknowns of the coordinates of the domain, such as {u.func}({names})",
                 got=u,
                 remedy="Apply the unknown to the symbols the domain is made of (the same objects: "
-                "a symbol with other assumptions is another symbol).",
+                "a symbol with other assumptions is another symbol). What is no unknown needs a value: "
+                f"parameters={{{u}: …}}.",
             )
     functions = [str(u.func) for u in found]
     twice = sorted({n for n in functions if functions.count(n) > 1})
@@ -65,7 +66,8 @@ def check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
             "equations",
             expected=f"as many equations as unknowns ({len(unknowns)})",
             got=f"{len(equations)} for {', '.join(map(str, unknowns))}",
-            remedy="The problem is under-determined: add the missing equations.",
+            remedy="The problem is under-determined: add the missing equations, or give what is no unknown "
+            f"a value: parameters={{{unknowns[0]}: …}}.",
         )
     if not conditions:
         raise ProblemError(

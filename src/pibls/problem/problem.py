@@ -26,6 +26,7 @@ from pibls.problem.demands import (
 )
 from pibls.problem.flux import Divergence, grad, written_out
 from pibls.problem.form import Delta, Language
+from pibls.problem.functions import Stated, check_functions, split_functions
 from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.region import Inside, Region
 from pibls.problem.statement import Statement, state_conditions
@@ -44,7 +45,8 @@ class Problem(ProblemDoors):
     conditions
         `Dirichlet`, `Neumann`, `Robin`, `Periodic`, `Initial`, `Condition`.
     parameters
-        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them.
+        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them. A function,
+        ``{k(x): 1 + x}`` or ``{f(u): u * (1 - u)}``, has an expression of its arguments as value.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -65,6 +67,8 @@ class Problem(ProblemDoors):
     statements: tuple[Statement, ...]
     values: tuple[tuple[Any, float], ...]
     """The parameters with their values."""
+    stated: Stated = field(repr=False)
+    """Equations and conditions as they were before functions among the parameters had values."""
     structure: dict[str, Any] = field(repr=False, compare=False)
     """What later stages work out once for this problem at all values: its compiled form."""
     derived: dict[str, Any] = field(repr=False, compare=False)
@@ -82,6 +86,11 @@ class Problem(ProblemDoors):
         conditions = _as_tuple(conditions, "conditions")
         time = time_of(domain)
         space = tuple(c for c in domain.coordinates if c != time)
+        parameters, functions = split_functions(parameters)
+        stated = Stated(equations, conditions, tuple(functions.items())) if functions else Stated()
+        if functions:
+            check_functions(functions, equations, conditions)
+            equations, conditions = stated.with_values(functions)
         equations = tuple(_written_out(e, space, "equations") for e in equations)
         conditions = tuple(_plain_condition(c, space) for c in conditions)
         residuals = tuple(residual_of(e, "equations") for e in equations)
@@ -104,6 +113,7 @@ class Problem(ProblemDoors):
         statements += state_conditions(conditions, domain, language, interior)
         object.__setattr__(self, "statements", tuple(statements))
         object.__setattr__(self, "values", tuple(values.items()))
+        object.__setattr__(self, "stated", stated)
         object.__setattr__(self, "structure", {})
         object.__setattr__(self, "derived", {})
         self._check_jumps()
@@ -125,6 +135,13 @@ class Problem(ProblemDoors):
         >>> dict(decay.at(k=3.0).parameters), dict(decay.at({k: 4}).parameters)
         ({k: 3.0}, {k: 4.0})
         """
+        given = {k: v for p in parameters if isinstance(p, Mapping) for k, v in p.items()} | named
+        functions = {f: v for k, v in given.items() if (f := self.stated.find(k)) is not None}
+        if functions:
+            s = self.stated
+            rest = {k: v for k, v in given.items() if s.find(k) is None}
+            whole = {**dict(self.values), **dict(s.functions), **functions}
+            return Problem(self.domain, s.equations, s.conditions, whole).at(rest)
         values = changed(dict(self.values), parameters, named)
         other = object.__new__(Problem)
         own = {"values": tuple(values.items()), "derived": {}}
@@ -170,7 +187,11 @@ class Problem(ProblemDoors):
     def language(self) -> Language:
         """What the words of this problem mean, for expressions that come later."""
         return Language(
-            self.coordinates, time_of(self.domain), self.unknowns, tuple(s for s, _ in self.values)
+            self.coordinates,
+            time_of(self.domain),
+            self.unknowns,
+            tuple(s for s, _ in self.values),
+            self.stated.functions,
         )
 
     def __repr__(self) -> str:

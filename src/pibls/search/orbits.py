@@ -35,7 +35,8 @@ _POINTS = (32, 24)
 _TIGHTER = 0.01
 _TIMES = 6  # places in each window where two orbits are compared
 _MOST = 20_000
-_TOLD = 0.05  # seconds between two reports of how far it is
+_EVERY = 16  # windows between two reports of how far it is
+_WORK = 2e-4  # of one step of Newton's method in a window, roughly
 _LATE = "the time limit was reached"
 _RESIDUAL_FLOOR = 3e-12
 
@@ -71,7 +72,7 @@ class OrbitPlan(Plan):
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
     asked: Asked | None = None
     _setting: Setting | None = None
-    _last: float = 0.0
+    _told: int = 0
     _looked: bool = field(default=False)
 
     def offer(self) -> Offer | None:
@@ -139,6 +140,7 @@ class OrbitPlan(Plan):
     def _follow(self) -> Path | None:
         assert self._setting is not None
         assert self.asked is not None
+        self._told = 0
         bench, collocation = self.bench, self._setting.collocation
         e = bench.evolution
         assert e is not None
@@ -157,11 +159,11 @@ class OrbitPlan(Plan):
 
     def _check(self, t: float, windows: int) -> None:
         self.budget.check()
-        if windows and self.budget.spent > self._last + _TOLD:
-            self._last = self.budget.spent
+        if windows >= self._told + _EVERY:
+            self._told = windows
             assert self._setting is not None
             nodes = self._setting.collocation.radau.size * windows
-            self.budget.tell(Progress(nodes, 0.0, None, self._last, t, windows, 1))
+            self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, 1))
 
     def _second(self, path: Path) -> tuple[Space, Array] | None:
         assert self._setting is not None
@@ -187,9 +189,10 @@ class OrbitPlan(Plan):
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         assert self._setting is not None
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
-        return Attempt(
-            space, Outcome(w, 0.0, path.effort, Status.SOLVED), residuals, values, seconds, settings
-        )
+        outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
+        work = _WORK * path.effort
+        self.budget.charge(work, seconds)
+        return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
