@@ -48,6 +48,8 @@ def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
     axes = [last] if time_of(domain) is not None else list(range(last, -1, -1))
     for axis in axes:
         orders = orders_in(lowered, axis)
+        if sum(orders) > sum(not r.region.is_inside for r in lowered.residuals):
+            continue  # fewer conditions than it takes to begin
         for start, stop in (box[axis], box[axis][::-1]):
             found = [_kind(r.region, domain, axis, float(start)) for r in lowered.residuals]
             beginning = tuple(i for i, kind in enumerate(found) if kind == "start")
