@@ -20,6 +20,7 @@ from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
@@ -43,6 +44,8 @@ class Bench:
     limits: Thresholds = field(default=DEFAULT, repr=False)
     extra: Enrichment = field(default_factory=Enrichment)
     """Singular functions to add to a basis."""
+    known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What the equations are at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
 
@@ -67,7 +70,7 @@ class Bench:
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
         extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
-        even = np.asarray(domain.interior(n, other), dtype=float)
+        even = np.asarray(domain.interior(n // 2, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
@@ -86,6 +89,13 @@ class Bench:
     def density(self) -> float:
         """Points inside per node, once the solution is resolved."""
         return 2.5 if self.tol < self.limits.dense_below else 1.75
+
+    def judging(self, extra: Enrichment) -> Bench:
+        """With functions to add, and points that judge them."""
+        held_out = {r: _judged(r, found, extra) for r, found in self.held_out.items()}
+        rims = () if extra.held is None else (extra.held.points,)
+        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, *rims]))
+        return replace(self, extra=extra, held_out=held_out, where=where)
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""

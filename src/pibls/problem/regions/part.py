@@ -14,6 +14,8 @@ from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Place, Region
 from pibls.problem.relation import Relation
 
+_FEW = 32  # places at which a face is asked for its owner
+
 
 @dataclass(frozen=True)
 class Part(Place):
@@ -40,8 +42,14 @@ class Part(Place):
                 return PointSet.none(len(domain.coordinates))
             raise too_few("boundary", name, points.boundary)
         whole = self == Part()
-        found = cover(domain, points, rng, box, None if whole else self.mask)
+        probes = {"probes": _FEW} if self._by_owner else {}
+        found = cover(domain, points, rng, box, None if whole else self.mask, **probes)
         return PointSet((found.points,), found.normals)
+
+    @property
+    def _by_owner(self) -> bool:
+        """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
+        return self.relation is None and all(getattr(r, "_by_owner", False) for r in self.taken)
 
     def mask(self, boundary: Boundary) -> Mask:
         keep = np.ones(len(boundary.points), dtype=np.bool_)
