@@ -101,6 +101,7 @@ class Search:
                 return
             if self.found is not None and not self.budget.allows(offer.work):
                 self.status = Status.TIME_LIMIT
+                self._settle()
                 return
             if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
                 now = self.found
@@ -124,8 +125,20 @@ class Search:
             self.weak = self._waves(self.bench.judging(extra), extra)
             self.plans.append(self.weak)
 
+    def _settle(self) -> None:
+        """The best that was found is compared with a second solution: better late than no estimate."""
+        plan = self.best
+        if plan is None or plan.status is not None or self.winner is not None:
+            return
+        plan.settle()
+        if plan.status is not None and plan.status.final:
+            self.status, self.winner = plan.status, plan
+
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
+        self._settle()
+        if self.winner is not None:
+            return
         ended = [plan.status for plan in self.plans if plan.status is not None]
         for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
             if status in ended:

@@ -35,6 +35,7 @@ _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
 _BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
 _HOPE = 3.0
+_CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
 
 
 @dataclass
@@ -153,6 +154,8 @@ class WavePlan(Plan):
         assert nodes is not None
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
+        if self._tried <= _CHOOSING:
+            now = self._other_share(now, nodes)
         limits = self.bench.limits
         if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
@@ -187,6 +190,16 @@ class WavePlan(Plan):
         self.tell(found)
         return found
 
+    def _other_share(self, now: Attempt, nodes: int) -> Attempt:
+        """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
+        for other in self.family.shares():
+            if now.relative < self.bench.tol or not self.budget.allows(now.work):
+                break
+            found = self._attempt(other, nodes, now)
+            if found.relative < self.bench.limits.gain * now.relative:
+                self.family, now = other, found
+        return now
+
     def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
         """The stretch that the held-out points prefer at this width."""
         columns = (nodes + self._added(self._tried - 1)) * self.bench.lowered.unknowns
@@ -205,12 +218,16 @@ class WavePlan(Plan):
             self.family, now = chosen, result
         return now
 
-    def _judge(self) -> None:
+    def settle(self) -> None:
+        if self.now is not None and self.now is self.best and not self.error.checked:
+            self._judge(ending=True)
+
+    def _judge(self, ending: bool = False) -> None:
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
         flat = last is not None and limits.small > now.relative > self._left(limits.flat, now, last)
-        at_limit = self._next is None
+        at_limit = self._next is None or ending
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
@@ -256,6 +273,9 @@ class WavePlan(Plan):
         if last is None:
             # Zero fits every problem without data, also those with other solutions: look twice.
             return now.sizes.max() > 0 and now.relative < limits.at_once[tol >= limits.loose] * tol
+        columns = now.settings["basis"].size * self.bench.lowered.unknowns
+        if columns > limits.searched and now.relative < 0.1 * tol:
+            return True  # a wider one costs more than to ask
         # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
         enough = max(limits.holds, min(10.0 * tol, 0.1 * limits.fits))
         falling = now.relative < min(0.3 * last.relative, limits.fits)
