@@ -16,8 +16,10 @@ from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
+from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
 from pibls.search.waves import WavePlan
+from pibls.search.ways import InMoments
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -52,6 +54,8 @@ class Search:
             self.plans.append(self._waves(self.bench, self.bench.extra))
         if self.points is None and self.method is None:
             divided: list[Plan] = [
+                OrbitPlan(self.bench, self.budget),
+                WindowPlan(self.bench, self.budget, way=InMoments()),
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
@@ -92,16 +96,17 @@ class Search:
                 self._at_the_end()
                 return
             plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.seconds > 0.5 * self.budget.spent:
+            if not math.isfinite(offer.remaining) and offer.work > 0.5 * self.budget.worked:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
-            if self.found is not None and not self.budget.allows(offer.seconds):
+            if self.found is not None and not self.budget.allows(offer.work):
                 self.status = Status.TIME_LIMIT
                 return
-            if offer.seconds > max(_LONG * self.budget.spent, _SHORT) and self.found is not None:
+            if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
                 now = self.found
+                expected = self.budget.pace * offer.work
                 self.budget.tell(
-                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=offer.seconds)
+                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
                 )
             plan.hear_of(self.found)
             plan.advance()

@@ -31,7 +31,7 @@ _SURE = 3.0  # digits from which their number says how many more are needed
 _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
-_GROWTH = 6.0  # seconds of an attempt over those of one half as wide
+_GROWTH = 6.0  # work of an attempt over that of one half as wide
 
 
 @dataclass
@@ -87,7 +87,7 @@ class WavePlan(Plan):
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
 
     def _growth(self, factor: float) -> float:
-        """Seconds of an attempt that many times wider over those of the last."""
+        """Work of an attempt that many times wider over that of the last."""
         assert self.now is not None
         width = self._width(self.now)
         wider = max(factor, 1.0) * width + self.extra.size
@@ -102,28 +102,28 @@ class WavePlan(Plan):
             return None
         if self.now is None:
             return Offer(0.0, 0.0)
-        seconds = self._growth(self._next / self._width(self.now)) * self.now.seconds
+        work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
-            return Offer(seconds, seconds)  # one width tells nothing about the rate
+            return Offer(work, work)  # one width tells nothing about the rate
         needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
         rate = 0.0
         if self.last is not None:
             rate = math.log10(max(self.last.relative, 1e-300) / max(self.now.relative, 1e-300))
             rate /= max(math.log2(self._width(self.now) / self._width(self.last)), 0.5)
         if needed <= 0:
-            return Offer(seconds, seconds)
+            return Offer(work, work)
         if self._is_spectral:
             # Digits in proportion to the width.
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
-                return Offer(seconds, max(seconds, self._growth(factor) * self.now.seconds))
+                return Offer(work, max(work, self._growth(factor) * self.now.work))
         if rate <= 0.3 or not math.isfinite(needed):
-            return Offer(seconds, math.inf)
+            return Offer(work, math.inf)
         steps = math.ceil(needed / rate)
         if self._width(self.now) * 2 ** (steps - 1) > self._most:
-            return Offer(seconds, math.inf)
-        return Offer(seconds, sum(self.now.seconds * self._growth(2.0**i) for i in range(1, steps + 1)))
+            return Offer(work, math.inf)
+        return Offer(work, sum(self.now.work * self._growth(2.0**i) for i in range(1, steps + 1)))
 
     @property
     def _is_spectral(self) -> bool:
@@ -170,6 +170,7 @@ class WavePlan(Plan):
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
+        self.budget.charge(found.work, found.seconds)
         self.tell(found)
         return found
 
@@ -179,7 +180,7 @@ class WavePlan(Plan):
             return now
         candidates = self.family.neighbours()
         for _ in range(_MOVES):
-            if not candidates or not self.budget.allows(len(candidates) * now.seconds):
+            if not candidates or not self.budget.allows(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative)
@@ -201,7 +202,7 @@ class WavePlan(Plan):
             return
         if not (flat or at_limit or self._promising(now, last)):
             return
-        if not self.budget.allows(now.seconds):
+        if not self.budget.allows(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
