@@ -21,6 +21,7 @@ from pibls.space import Windows
 
 _ROUNDS = 6
 _EXACT = 1e-7  # a relative change whose square is nothing
+_SLOW = 0.5
 _NUMBERS = 2_000_000  # entries of the matrices that are made at once
 _SHARE = 0.75  # of the points
 
@@ -36,20 +37,24 @@ def shadow(path: Path, first: Collocation, switched: set[float]) -> tuple[Window
     for n, window in enumerate(path.steps[:-1]):
         if window.stop in switched:
             second.jumps[2 * n + 1] = _jump(path, old, n)
+    before = np.inf
     for _ in range(_ROUNDS):
         change = second.improve(path.sizes)
         if not np.isfinite(change):
             return None
-        if change < _EXACT:
-            return second.function()
-    return None
+        if change < _EXACT or change > _SLOW * before:
+            break  # it is there, or what is left is what the orbit makes of rounding
+        before = change
+    return second.function()
 
 
-def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, list[Array], Array]:
-    """Where the halves begin and end, z of each group (halves, unknowns, m + s), and no jumps."""
+def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, Array, list[Array], Array]:
+    """Where the halves begin and end, half their lengths, z of each group, and no jumps."""
     edges = path.edges
     both = np.empty(2 * len(edges) - 1)
     both[::2], both[1::2] = edges, 0.5 * (edges[:-1] + edges[1:])
+    # Not the difference of the edges: in a window that is short beside t, they are rounded.
+    half = np.repeat([0.5 * s.piece.half for s in path.steps], 2)
     z, states = [], 0
     for i, g in enumerate(path.line.groups):
         given = np.array([s.piece.z[i] for s in path.steps])
@@ -57,7 +62,7 @@ def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, list[Array], Arr
         here[::2], here[1::2] = (given @ _to_half(old, new, g.order, side) for side in (0, 1))
         z.append(here)
         states += g.order * len(g.unknowns)
-    return both, z, np.zeros((2 * len(path.steps) - 1, states))
+    return both, half, z, np.zeros((2 * len(path.steps) - 1, states))
 
 
 def _to_half(old: Radau, new: Radau, m: int, side: int) -> Array:
@@ -107,6 +112,7 @@ class _Second:
 
     collocation: Collocation
     edges: Array
+    half: Array
     z: list[Array]
     jumps: Array
 
@@ -118,7 +124,7 @@ class _Second:
 
     def improve(self, sizes: Array) -> float:
         """One step of Newton's method for all halves; the largest change of an unknown, relative."""
-        half = 0.5 * np.diff(self.edges)
+        half = self.half
         count = max(_NUMBERS // (len(sizes) * self.collocation.radau.s) ** 2, 1)
         carried, before, change = np.zeros(self.jumps.shape[1]), None, 0.0
         for low in range(0, len(half), count):
@@ -143,7 +149,7 @@ class _Second:
         first = 0
         for i, g in enumerate(self.collocation.line.groups):
             m, n = g.order, len(g.unknowns)
-            mine = states[:, first : first + n * m].reshape(-1, n, m)
+            mine = states[:, first : first + n * m].reshape(len(half), n, m)
             first += n * m
             self.z[i][part, :, :m] += mine * half[:, None, None] ** np.arange(float(m))
             self.z[i][part, :, m:] += delta[:, g.columns]
@@ -189,9 +195,10 @@ class _Second:
             table = r.jets[m].reshape(m + s, m + 1, -1)[:, :, :s].reshape(m + s, -1)
             powers = half[:, None, None, None] ** -np.arange(m + 1.0)[:, None]
             found = (z @ table).reshape(count, len(g.unknowns), m + 1, s) * powers
-            U[g.rows] = np.moveaxis(found.reshape(count, -1, s), 0, 1)
-            begun.append((z[:, :, :m] * powers[:, :, :m, 0]).reshape(count, -1))
-            end.append(found[:, :, :m, -1].reshape(count, -1))
+            U[g.rows] = np.moveaxis(found.reshape(count, (m + 1) * len(g.unknowns), s), 0, 1)
+            states = m * len(g.unknowns)
+            begun.append((z[:, :, :m] * powers[:, :, :m, 0]).reshape(count, states))
+            end.append(found[:, :, :m, -1].reshape(count, states))
         return U, np.concatenate(begun, axis=1), np.concatenate(end, axis=1)
 
     def _handed(self, X: Array, half: Array) -> tuple[Array, Array]:
@@ -202,11 +209,11 @@ class _Second:
             ends, powers = _ends(self.collocation.radau, m), np.arange(float(m))
             moved = np.einsum("wksq,sl->wklq", X[:, g.columns], ends[m:])
             moved *= half[:, None, None, None] ** -powers[:, None]
-            pushed.append(moved[..., 0].reshape(len(half), -1))
+            pushed.append(moved[..., 0].reshape(len(half), k * m))
             through = moved[..., 1:].copy()
             kept = ends[:m].T * half[:, None, None] ** (powers - powers[:, None])
             for i in range(k):
                 through[:, i, :, first + i * m : first + (i + 1) * m] += kept
-            transfer.append(through.reshape(len(half), k * m, -1))
+            transfer.append(through.reshape(len(half), k * m, through.shape[-1]))
             first += k * m
         return np.concatenate(pushed, axis=1), np.concatenate(transfer, axis=1)
