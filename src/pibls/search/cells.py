@@ -23,9 +23,10 @@ from pibls.search.attempt import Attempt, judge
 from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
+from pibls.search.rates import counts_for, sites, towards, waves_across
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Node, Space, graded
-from pibls.space.spectrum import tails
+from pibls.space.spectrum import degree_in, tails
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
@@ -151,7 +152,16 @@ class CellPlan(Plan):
         self._before = found.function
 
     def _first_tree(self) -> CellTree:
-        return first_tree(self.bench, _FIRST[self.bench.lowered.dimension])
+        bench, d = self.bench, self.bench.lowered.dimension
+        tree = first_tree(bench, _FIRST[d])
+        if bench.evolution is not None:
+            return tree
+        degree = degree_in(self.nodes, d)
+        counts = counts_for(waves_across(bench), degree)
+        if math.prod(counts) > len(tree) and not bench.lowered.interfaces.planes:
+            tree = CellTree.grid(bench.box, tuple(max(n, _FIRST[d]) for n in counts))
+        fine = towards(tree, sites(bench), degree)
+        return fine if len(fine) <= self._most // 4 else tree
 
     def _hardest(self, indicator: Array, along: Array) -> CellTree:
         """The same cells, and the hardest of them divided."""
