@@ -1,9 +1,9 @@
 r"""Σ aₖ λᵏ = 0: how fast solutions decay or oscillate along an axis, from an equation's coefficients alone.
 
 With its coefficients frozen at a point, an equation has solutions exp(λ x) along an axis. A large λ whose
-solution decays from a side into the domain is a layer at that side, of the width 1/|Re λ|; one that oscillates
-is a wave, of the length 2π/|Im λ|, everywhere. Cells that begin as fine as that need not find it out: what is
-far from resolved looks equally bad everywhere, and would be divided everywhere.
+solution decays from a side into the domain is a layer at that side, of the width 1/|Re λ|; one that
+oscillates is a wave, of the length 2π/|Im λ|, everywhere. Cells that begin as fine as that need not find it
+out: what is far from resolved looks equally bad everywhere, and would be divided everywhere.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from pibls.space import Branch, CellTree, Node
 _SAMPLES = 33
 _STEEP = 50.0  # decay over the domain from which a layer is too thin for one piece
 _PER_DEGREE = 0.3  # decay over a cell that each of its degrees resolves
-_PER_WAVE = 9.0  # degrees that a wavelength takes: with 8 some 1e-6 are left of it, with 9 some 1e-9
-_MANY = 1.5  # wavelengths across the domain from which they decide
+_MANY = 4.0  # wavelengths across the domain from which they decide
 _FINEST = 2.0**-40
 
 
@@ -86,7 +85,7 @@ def _turning(bench: Bench) -> list[Site]:
         return []
     fastest = roots[np.arange(len(x)), np.abs(roots).argmax(axis=1)]
     steep = np.abs(fastest).max() * (high - low) > _STEEP
-    turns = np.flatnonzero(fastest[:-1] * fastest[1:] < 0) if steep else []
+    turns = np.flatnonzero((fastest[:-1] * fastest[1:] < 0) & steep)
     return [
         # Next to it the rate grows in proportion to the distance: a layer of Gauss's kind.
         Site(0, float(x[i] - fastest[i] * (x[i + 1] - x[i]) / (fastest[i + 1] - fastest[i])),
@@ -109,11 +108,6 @@ def waves_across(bench: Bench) -> Array:
 def _samples(bench: Bench) -> Array:
     inside = next(f.sites[0] for r, f in bench.held_out.items() if r.is_inside)
     return inside[:_SAMPLES].copy()
-
-
-def counts_for(waves: Array, degree: int) -> tuple[int, ...]:
-    """Cells along each axis that resolve so many wavelengths with that degree."""
-    return tuple(int(np.ceil(_PER_WAVE * n / degree)) for n in waves)
 
 
 def towards(tree: CellTree, found: tuple[Site, ...], degree: int) -> CellTree:
