@@ -1,7 +1,9 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Ridges` placed ones; `Joined` puts several side by side. Of evolutions: `ProductBasis`."""
+sines and cosines, `Ridges` placed ones, `Chebyshev` polynomials on a line; `Joined` puts several side
+by side. Of evolutions: `ProductBasis`."""
 
 from pibls.basis.broad import Broad, BroadBasis
+from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.product import ProductBasis
@@ -15,6 +17,8 @@ __all__ = [
     "BasisSpec",
     "Broad",
     "BroadBasis",
+    "Chebyshev",
+    "ChebyshevBasis",
     "FeatureBasis",
     "Features",
     "Joined",

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, ProductBasis, SingularBasis, WaveBasis
+from pibls.basis import (
+    BroadBasis,
+    ChebyshevBasis,
+    FeatureBasis,
+    JoinedBasis,
+    ProductBasis,
+    SingularBasis,
+    WaveBasis,
+)
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
 from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
@@ -23,6 +31,10 @@ ACTIVATION = Word(ACTIVATIONS, "an activation")
 def _fits(basis: BroadBasis, d: int) -> str | None:
     given = len(basis.inner)
     return None if given == basis.features.size else f"{given} rows for {basis.features.size} features"
+
+
+def _is_line(basis: ChebyshevBasis, d: int) -> str | None:
+    return None if d == 1 and basis.size > 0 else f"{basis.size} polynomials in {d} coordinates"
 
 
 _MOST = 1 << 20  # functions of one product: more are no file of ours
@@ -106,6 +118,7 @@ KNOWN = Table(
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
+        Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(

@@ -17,6 +17,7 @@ from pibls.search.counts import ROUGH, default_points
 from pibls.search.estimate import Norms, norms_of
 from pibls.search.probe import stiffness
 from pibls.search.starts import from_scratch, warm
+from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Cells, Choice, Space, Whole
 from pibls.system.cells import CellSystem
@@ -36,6 +37,8 @@ class Attempt:
     values: Array
     """The unknowns at the held-out points, (unknowns, n)."""
     seconds: float
+    work: float
+    """What it cost, without the clock (`search.work`)."""
     settings: dict[str, Any] = field(default_factory=dict)
     stiffness: float = np.inf
     """The least residual that a change of the solution by 1 somewhere causes; infinite if not probed."""
@@ -97,7 +100,9 @@ def attempt(
             soft = stiffness(bench, system, outcome, key)
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    return Attempt(space, outcome, residuals, values, seconds, {"basis": spec, "points": points}, soft)
+    work = dense(space.columns, outcome.steps)
+    settings = {"basis": spec, "points": points}
+    return Attempt(space, outcome, residuals, values, seconds, work, settings, soft)
 
 
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
@@ -123,7 +128,7 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box)
+    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
     return {name: norms_of(j.values, j.relative) for name, j in judged.items()}, unknowns
 
 

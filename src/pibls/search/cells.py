@@ -25,6 +25,7 @@ from pibls.search.estimate import Where, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
+from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Node, Space, graded
 from pibls.space.spectrum import degree_in, fall, tails
@@ -59,7 +60,7 @@ class CellPlan(Plan):
     _rounds: int = 0
     _key: int = 0
     _last: tuple[float, float, float] | None = None
-    """Work, seconds and largest indicator of the last attempt."""
+    """Size, work and largest indicator of the last attempt."""
     _rate: float = field(default=1.0)
     """Digits gained by the last attempt."""
     _before: tuple[Space, Array] | None = None
@@ -88,10 +89,10 @@ class CellPlan(Plan):
             # All of space and time at once is what an evolution comes to last.
             return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
         assert self.sized is not None
-        done, seconds, worst = self._last
+        done, work, worst = self._last
         if functions(self.sized) > self._most:
             return None
-        expected = seconds * (self.sized.work / done) ** 1.3
+        expected = work * (self.sized.work / done) ** 1.3
         needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
         rounds = max(needed / max(self._rate, 0.2), 1.0)
         return Offer(expected, expected * min(rounds, 20.0))
@@ -119,7 +120,7 @@ class CellPlan(Plan):
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
-        self._last = (self.sized.work, found.seconds, worst)
+        self._last = (self.sized.work, found.work, worst)
         self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
             self.best = found
@@ -128,7 +129,7 @@ class CellPlan(Plan):
         if worst > _CLOSE * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
             return
-        if not self.budget.allows(found.seconds):
+        if not self.budget.allows(found.work):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
@@ -209,7 +210,9 @@ class CellPlan(Plan):
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
-        return Attempt(space, kept, residuals, values, seconds, settings)
+        work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
+        self.budget.charge(work, seconds)
+        return Attempt(space, kept, residuals, values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""

@@ -14,6 +14,7 @@ from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.evolution import jumps_in_time
 from pibls.search.plan import Offer, Plan
 from pibls.search.ways import InWaves, Way
 from pibls.search.windows import Demand, Followed, floor_of
@@ -39,7 +40,11 @@ class WindowPlan(Plan):
     _key: int = 0
 
     def offer(self) -> Offer | None:
-        if self.status is not None or self.bench.evolution is None:
+        if (
+            self.status is not None
+            or self.bench.evolution is None
+            or jumps_in_time(self.bench.lowered, self.bench.evolution)
+        ):
             return None
         usual = self.way.seconds(self.bench)
         # It ends when its time does, with what it has until then.
@@ -145,7 +150,9 @@ class WindowPlan(Plan):
         judged, values = residuals_at(bench.lowered, points, space, w, box)
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
-        return Attempt(space, outcome, residuals, values, seconds, {"windows": len(followed.windows)})
+        work = self.way.seconds(bench) or seconds
+        self.budget.charge(work, seconds)
+        return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
     def _where(self, followed: Followed) -> Where:
         """Places in every window and cell; the norm's points are those that the evolution has reached."""
