@@ -58,7 +58,8 @@ def found(relative: float, value: float = 1.0, *, nodes: int = 64, stiffness: fl
     norms = {"equation": Norms(relative, relative, relative)}
     basis = pibls.Waves(nodes, scale=1.0)
     values = np.full((1, 8), value)
-    return Attempt(None, outcome, norms, values, 0.0, {"basis": basis}, stiffness)  # type: ignore[arg-type]
+    made: dict[str, Any] = {"space": None, "seconds": 0.0, "work": 0.0, "settings": {"basis": basis}}
+    return Attempt(outcome=outcome, residuals=norms, values=values, stiffness=stiffness, **made)
 
 
 # -- trust --

@@ -129,7 +129,8 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(across, joint.axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        tied = tie(joint, traces, nodes, domain.contains, jump)
+        extent = float(np.ptp(space.tree.box[joint.axis]))
+        tied = tie(joint, traces, nodes, domain.contains, extent, jump)
         if tied is not None:
             out.append(tied)
     return out
