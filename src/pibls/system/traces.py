@@ -128,15 +128,15 @@ def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) ->
 def tie(
     joint: Joint,
     traces: tuple[Trace, ...],
-    nodes: int,
+    nodes: tuple[int, int],
     contains: Callable[[Array], Mask],
     extent: float,
     jump: Callable[[Trace, Array], Array] | None = None,
 ) -> Tied | None:
-    """Points and polynomials on a joint between cells of that many functions; None where it lies outside."""
+    """Points and polynomials on a joint between cells of so many functions; None where it lies outside."""
     d = len(joint.box)
     free = [i for i in range(d) if i != joint.axis]
-    degree, U, polynomials = _face(nodes, d)
+    degree, U, polynomials = _face(min(nodes), max(nodes), d)
     X = np.tile(joint.box[:, 0], (len(U), 1))
     X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
     keep = np.asarray(contains(X), dtype=bool)
@@ -152,10 +152,13 @@ def tie(
 
 
 @lru_cache(maxsize=64)
-def _face(nodes: int, d: int) -> tuple[int, Array, Array]:
-    """The degree, the points in the unit cube and the polynomials there, of a face that is all inside."""
-    degree = degree_of(nodes, d)
-    wanted = int(_PER_COEFFICIENT * comb(degree + d - 1, d - 1)) + _SPARE if d > 1 else 1
+def _face(fewer: int, more: int, d: int) -> tuple[int, Array, Array]:
+    """The degree, the points in the unit cube and the polynomials there, of a face that is all inside.
+
+    What both cells resolve has the degree of that with fewer functions; the points hold the other one too.
+    """
+    degree = degree_of(fewer, d)
+    wanted = int(_PER_COEFFICIENT * comb(degree_of(more, d) + d - 1, d - 1)) + _SPARE if d > 1 else 1
     U = (lobatto if d == 2 else sobol)(wanted, d - 1, np.random.default_rng(0))
     return degree, U, _legendre(2.0 * U - 1.0, degree)
 
