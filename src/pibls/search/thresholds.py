@@ -96,9 +96,6 @@ class Thresholds:
     1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
     window_growth: float = 2.0
     """The longest of two windows in a row over the shorter one."""
-    shadow: float = 0.8
-    """Windows of the second solution relative to those of the first: a window so long that a spurious
-    solution fits in it (Kepler's orbit through the centre) has another one at another length."""
 
 
 DEFAULT = Thresholds()

@@ -146,6 +146,11 @@ class WavePlan(Plan):
             self.best = now
         self._judge()
 
+    def _is_flat(self, now: Attempt, last: Attempt) -> bool:
+        """Whether more functions gain nothing, so close to a solution that what is left is rounding."""
+        limits = self.bench.limits
+        return limits.small > now.relative > self._left(limits.flat, now, last)
+
     def _left(self, share: float, now: Attempt, last: Attempt) -> float:
         """What would be left of the last residual if a doubling left that share of it."""
         return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative)
@@ -190,7 +195,7 @@ class WavePlan(Plan):
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
-        flat = last is not None and limits.small > now.relative > self._left(limits.flat, now, last)
+        flat = last is not None and self._is_flat(now, last)
         at_limit = self._next is None
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
