@@ -21,10 +21,9 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norm
 from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Asked, Orbit, Path
 from pibls.search.plan import Offer, Plan
-from pibls.search.shadow import shadow
+from pibls.search.shadow import Shadow, shadow
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
-from pibls.space import Space
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.line import Line
@@ -36,6 +35,7 @@ _TIGHTER = 0.01
 _AT_FLOOR = 10.0  # a tail within that factor of the least: to ask for less would change nothing
 _TIMES = 6  # places in each window where two orbits are compared
 _MOST = 20_000
+_DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
 _EVERY = 16  # windows between two reports of how far it is
 _WORK = 2e-4  # of one step of Newton's method in a window, roughly
 _LATE = "the time limit was reached"
@@ -102,13 +102,8 @@ class OrbitPlan(Plan):
             self._tell(path, found, None)
             second = self._second(path)
             if second is not None:
-                self.error = compare(
-                    found.function,
-                    second,
-                    bench.lowered.unknowns,
-                    self._where(path),
-                    rounding=4.0 * bench.limits.rounding * math.sqrt(len(path.steps)),
-                )
+                error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))
+                self.error = _with_rounding(error, second)
             if self.excess(found, self.error) > bench.limits.lost:
                 self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
@@ -168,7 +163,7 @@ class OrbitPlan(Plan):
             nodes = self._setting.collocation.radau.size * windows
             self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, 1))
 
-    def _second(self, path: Path) -> tuple[Space, Array] | None:
+    def _second(self, path: Path) -> Shadow | None:
         assert self._setting is not None
         if path.stopped == _LATE:
             return None
@@ -208,6 +203,24 @@ class OrbitPlan(Plan):
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)
+
+
+def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
+    """What rounding alone makes of both orbits is added: they may be off alike by chance."""
+    each = tuple(
+        replace(
+            e, max=e.max + _DEVIATIONS * float(r.max()), l2=e.l2 + _DEVIATIONS * float(np.sqrt(np.mean(r**2)))
+        )
+        for e, r in zip(error.each, second.rounding, strict=True)
+    )
+    order = np.argsort(second.t)
+    largest = second.rounding.max(axis=0)[order]
+    history = tuple(
+        (t, e + _DEVIATIONS * float(np.interp(t, second.t[order], largest))) for t, e in error.history
+    )
+    return replace(
+        error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each, history=history
+    )
 
 
 def _doubtful(error: ErrorEstimate, sizes: Array) -> ErrorEstimate:

@@ -3,12 +3,13 @@ r"""J δη + B δσ = -F, δσ⁺ = E δη + T δσ + gap: a second orbit beside
 The first orbit is where Newton's method starts from, and all windows are linearised at once: their equations
 are evaluated as one array and their matrices solved in one call. What couples them is a recurrence of the few
 numbers that one window hands to the next. Windows half as long with three quarters of the points have a far
-smaller error than those of the first orbit: the difference is its error, accumulated from the start on.
+smaller error than those of the first orbit: the difference is its error, accumulated from the start on. What
+rounding makes of both follows from the same recurrence: two orbits may be off alike by chance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,12 +23,23 @@ from pibls.space import Windows
 _ROUNDS = 6
 _EXACT = 1e-7  # a relative change whose square is nothing
 _SLOW = 0.5
+_ROUNDING = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
 _NUMBERS = 2_000_000  # entries of the matrices that are made at once
 _SHARE = 0.75  # of the points
 
 
-def shadow(path: Path, first: Collocation, switched: set[float]) -> tuple[Windows, Array] | None:
-    """The second orbit as a function; None where there is none.
+@dataclass(frozen=True)
+class Shadow:
+    """A second orbit as a function, and what rounding makes of each unknown at the ends of its windows."""
+
+    function: tuple[Windows, Array]
+    t: Array
+    rounding: Array
+    """Standard deviations, (unknowns, ends)."""
+
+
+def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | None:
+    """The second orbit; None where there is none.
 
     At the times of ``switched`` the first orbit may jump, and the second jumps as far.
     """
@@ -45,7 +57,7 @@ def shadow(path: Path, first: Collocation, switched: set[float]) -> tuple[Window
         if change < _EXACT or change > _SLOW * before:
             break  # it is there, or what is left is what the orbit makes of rounding
         before = change
-    return second.function()
+    return Shadow(second.function(), second.edges[1:], second.rounding())
 
 
 def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, Array, list[Array], Array]:
@@ -115,6 +127,18 @@ class _Second:
     half: Array
     z: list[Array]
     jumps: Array
+    variances: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Of what is handed on after each half, from rounding alone, (halves, states)."""
+
+    def rounding(self) -> Array:
+        """The standard deviations of the unknowns, (unknowns, halves); those of algebraic ones are not known."""
+        line, first, out = self.collocation.line, 0, {}
+        for g in line.groups:
+            for i, k in enumerate(g.unknowns):
+                place = first + i * g.order
+                out[k] = np.sqrt(self.variances[:, place]) if g.order else np.zeros(len(self.half))
+            first += g.order * len(g.unknowns)
+        return np.array([out[k] for k in sorted(out)])
 
     def function(self) -> tuple[Windows, Array]:
         line, radau = self.collocation.line, self.collocation.radau
@@ -127,17 +151,24 @@ class _Second:
         half = self.half
         count = max(_NUMBERS // (len(sizes) * self.collocation.radau.s) ** 2, 1)
         carried, before, change = np.zeros(self.jumps.shape[1]), None, 0.0
+        covariance = np.zeros((len(carried), len(carried)))
+        self.variances = np.zeros((len(half), len(carried)))
         for low in range(0, len(half), count):
             part = slice(low, min(low + count, len(half)))
             found = self._linearised(part, half[part])
             if found is None:
                 return np.inf
             states = np.empty((part.stop - low, len(carried)))
+            noise = (_ROUNDING * np.maximum(np.abs(found.begun), np.abs(found.end))) ** 2
             for k in range(len(states)):
                 if before is not None:
                     carried = before - found.begun[k]
                 states[k] = carried
-                before = found.end[k] + found.transfer[k] @ carried
+                P = found.transfer[k]
+                before = found.end[k] + P @ carried
+                covariance = P @ covariance @ P.T
+                covariance.flat[:: len(carried) + 1] += noise[k]
+                self.variances[low + k] = covariance.diagonal()
                 if low + k < len(self.jumps):
                     before = before + self.jumps[low + k]
             delta = found.own + np.einsum("wnsq,wq->wns", found.influence, states)
