@@ -2,7 +2,7 @@
 
     python -m benchmarks.mutants [--workers 2] [--only WORDS] [--list] [--least 0.9] [--near]
 
-Tests that are likely to notice come first: those that name the changed module or threshold, then what is
+Tests that are likely to notice come first: those that import the changed module or its room, then what is
 solved and judged, at last the doors (texts, files, pictures), which ``--near`` leaves out; the first failure
 ends a run.
 
@@ -17,7 +17,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -71,14 +70,14 @@ def digest_of_tests() -> str:
 
 def ordered(mutant: Mutant, tree: Path, near: bool) -> list[str]:
     """The files of tests, those first that are likely to notice."""
-    stem = Path(mutant.file).with_suffix("")
-    names = {stem.name, mutant.name.partition(" = ")[0].partition("[")[0]}
+    module = ".".join(Path(mutant.file).with_suffix("").parts)
+    room = module.rpartition(".")[0]
 
-    def rank(path: Path) -> tuple[bool, bool, int, str]:
+    def rank(path: Path) -> tuple[bool, bool, bool, int, str]:
         text = path.read_text(encoding="utf-8")
-        door = path.name.startswith(DOORS)
         place = FIRST.index(path.stem) if path.stem in FIRST else len(FIRST)
-        return door, not any(re.search(rf"\b{re.escape(n)}\b", text) for n in names), place, path.name
+        named = path.stem == f"test_{module.rpartition('.')[2]}" or f"pibls.{module} " in text
+        return path.name.startswith(DOORS), not named, f"pibls.{room} " not in text, place, path.name
 
     files = sorted((tree / "tests").glob("test_*.py"), key=rank)
     return [f"tests/{p.name}" for p in files if not (near and p.name.startswith(DOORS))]

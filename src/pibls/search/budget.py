@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from pibls.linalg.distributed import Share
 
+_SILENCE = 2.0  # seconds after which a callback is told that an attempt is still under way
+
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each attempt, and before one that will take long."""
+    """What a callback is told after each attempt, before one that will take long, and on the way of such."""
 
     nodes: int
     residual: float
@@ -45,6 +47,8 @@ class Budget:
     worked: float = 0.0
     """What was done so far (`search.work`)."""
     _took: float = 0.0
+    _told: float = 0.0
+    """When the callback was called last."""
 
     @property
     def spent(self) -> float:
@@ -65,13 +69,20 @@ class Budget:
         return self.time_limit is None or self.spent + self.pace * work <= self.time_limit
 
     def check(self) -> None:
-        """Raise where the time is over."""
+        """Called on the way of an attempt: raise where the time is over, and do not be silent for long."""
         if self.time_limit is not None and self.spent > self.time_limit:
             raise OutOfTimeError
+        if self.callback is not None and self.spent > self._told + _SILENCE:
+            last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
+            self._pass_on(replace(last, seconds=self.spent, expected=None))
 
     def tell(self, now: Progress) -> None:
         """Remember, and pass on."""
         self.history.append(now)
+        self._pass_on(now)
+
+    def _pass_on(self, now: Progress) -> None:
+        self._told = self.spent
         if self.callback is not None:
             self.callback(now)
 

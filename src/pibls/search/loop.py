@@ -95,12 +95,14 @@ class Search:
             if not offers:
                 self._at_the_end()
                 return
-            plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.work > 0.5 * self.budget.worked:
-                self._at_the_end()  # what is not expected to help is not begun when it takes long
-                return
-            if self.found is not None and not self.budget.allows(offer.work):
+            fitting = [pair for pair in offers if self.found is None or self.budget.allows(pair[1].work)]
+            hopeful = [pair for pair in fitting if math.isfinite(pair[1].remaining)]
+            if not hopeful and len(fitting) < len(offers):
                 self.status = Status.TIME_LIMIT
+                return
+            plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
+            if not hopeful and offer.work > 0.5 * self.budget.worked:
+                self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
             if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
                 now = self.found
