@@ -35,6 +35,7 @@ NODES = {1: (24, 32), 2: (64, 128), 3: (160, 250)}
 """Functions per cell for a loose and for a tight tolerance."""
 _TIGHT = 1e-7
 _FIRST = {1: 4, 2: 2, 3: 2}  # cells along each axis
+_WITH_FACES = 1.5  # functions of a cell with those of its faces, over those of the cell
 _USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughly
 _HELD = {1: 13, 2: 24, 3: 40}
 _COLUMNS = 25  # columns in cells for each one that a dense system may have
@@ -82,7 +83,9 @@ class CellPlan(Plan):
         if self._last is None:
             usual = _USUAL[d] * self.bench.lowered.unknowns**2
             # All of space and time at once is what an evolution comes to last.
-            return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
+            first = _FIRST[d] ** d
+            work = divided(first, int(_WITH_FACES * first * self.nodes * self.bench.lowered.unknowns), 0, 1)
+            return Offer(work, usual if self.bench.evolution is None else _LAST * usual)
         assert self.tree is not None
         cells, work, worst = self._last
         if len(self.tree) > self._most:
@@ -124,7 +127,7 @@ class CellPlan(Plan):
         if worst > limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.tree, self._before = self._refined(indicator, axes, limit), found.function
             return
-        if not self.budget.allows(found.work):
+        if not self.affords(found.work):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(indicator, axes)
@@ -189,7 +192,7 @@ class CellPlan(Plan):
         seconds = time.perf_counter() - began
         settings = {"cells": len(tree), "nodes": self.nodes}
         work = divided(len(tree), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, kept, residuals, values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
