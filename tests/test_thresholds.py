@@ -19,6 +19,7 @@ from pibls.search.budget import Budget
 from pibls.search.cells import CellPlan
 from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
 from pibls.search.windows import Demand
 from pibls.solver import Outcome
@@ -269,7 +270,7 @@ def test_a_narrow_source_is_looked_at_where_it_is(source: Any, more: bool) -> No
 def test_cells_are_divided_where_and_along_what_they_must() -> None:
     one = plan(problem=plane())
     cells = CellPlan(one.bench, one.budget)
-    cells.tree = CellTree.grid(one.bench.box, (4, 4))
+    cells.sized = Sized.even(CellTree.grid(one.bench.box, (4, 4)), 1)
     n = len(cells.tree)
     cells._places = np.array([box.mean(axis=1) for box in cells.tree.boxes])
     cells._last = (n, 0.0, 1.0)
@@ -277,7 +278,7 @@ def test_cells_are_divided_where_and_along_what_they_must() -> None:
     indicator[0], indicator[1] = 1.0, 0.1
     along = np.tile([1.0, 0.01], (n, 1))
     along[1] = [1.0, 0.5]
-    refined = cells._refined(indicator, along, 1e-9)
+    refined = cells._refined(found(0.5), indicator, along, 1e-9).tree
     # One along x alone, and the next, which matters too, along both: 1 + 3 more, if halved once.
     assert len(refined) >= n + 4
     kept = {tuple(box.ravel()) for box in cells.tree.boxes} & {tuple(box.ravel()) for box in refined.boxes}
