@@ -189,7 +189,7 @@ class OrbitPlan(Plan):
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
         outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
         work = _WORK * path.effort
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
     def _where(self, path: Path) -> Where:
