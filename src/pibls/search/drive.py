@@ -112,17 +112,16 @@ def _searched(
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float, found: Attempt) -> float | None:
+def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> float | None:
     """The time from which no digit is left, if there is one."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
-    space, w = found.function
-    if getattr(space, "is_line", False):
+    if found is not None and getattr(found.space, "is_line", False):
         # What grew out of an error is no size to measure it by: what counts is what was there before.
         order = np.argsort(times)
-        u = np.abs(unknowns_at(space, w, times[order][:, None], len(found.sizes))).max(axis=0)
+        u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
     late = np.flatnonzero(errors > DEFAULT.lost * sizes)
     return float(times[late[0]]) if len(late) else None

@@ -131,7 +131,7 @@ class _Second:
     """Of what is handed on after each half, from rounding alone, (halves, states)."""
 
     def rounding(self) -> Array:
-        """The standard deviations of the unknowns, (unknowns, halves); those of algebraic ones are not known."""
+        """The standard deviations of the unknowns, (unknowns, halves); zero for algebraic ones."""
         line, first, out = self.collocation.line, 0, {}
         for g in line.groups:
             for i, k in enumerate(g.unknowns):
