@@ -97,7 +97,7 @@ def test_where_it_cannot_go_on_it_says_so() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_spring_that_is_stiffer_on_one_side(seed: int) -> None:
-    """u'' + u + 3 max(u, 0) = 0: a quarter of cos 2t, then a half turn of sin t, and so on; u'' bends at 0."""
+    """u'' + u + 3 max(u, 0) = 0: a quarter of cos 2t, then half a turn of sin t; u'' bends at 0."""
     t = sp.Symbol("t")
     u = sp.Function("u")(t)
     problem = pibls.Problem(

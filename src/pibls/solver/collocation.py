@@ -178,9 +178,9 @@ class Collocation:
         out = np.zeros(len(slopes))
         for g in self.line.groups:
             m = g.order
-            mine = largest[g.rows].reshape(-1, m + 1)[:, :m]
-            mine = np.concatenate([np.maximum(mine[:, :1], sizes[g.columns, None]), mine[:, 1:]], axis=1)
-            moved = (mine * half ** (np.arange(float(m)) - m)).min(axis=1)
+            mine = largest[g.rows].reshape(-1, m + 1)[:, : max(m, 1)].copy()
+            mine[:, 0] = np.maximum(mine[:, 0], sizes[g.columns])
+            moved = (mine * half ** (np.arange(float(mine.shape[1])) - m)).min(axis=1)
             lead = slopes[:, g.rows].reshape(len(slopes), -1, m + 1)[:, :, m]
             out = np.maximum(out, (lead * moved).max(axis=1))
         return out
