@@ -17,8 +17,8 @@ _CROWDED = 2
 """Points on the boundary where functions are singular on it, over the usual number: on half of the points
 the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
 _PLAIN, _MOST_ON_FACES = 3, 3.0
-"""In more dimensions than three, points on all faces together for each function: the rule of a square would put
-25,000 of them around a cube of ten dimensions with 900 functions."""
+"""In more dimensions than three, points on all faces together for each function: the rule of a square would
+put 25,000 of them around a cube of ten dimensions with 900 functions."""
 ROUGH = 3.0
 """Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
 

@@ -10,8 +10,8 @@ from pibls.basis.waves import few_coordinates
 
 _LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates …
 _OTHER_SHARES = (0.3,)
-"""… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200 functions, 2e-6 with
-0.3 (and 55e-6 with none)."""
+"""… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200 functions, 2e-6
+with 0.3 (and 55e-6 with none)."""
 _LEAST_GROUP = 8
 
 

@@ -165,6 +165,11 @@ class WavePlan(Plan):
             self.best = now
         self._judge()
 
+    def _is_flat(self, now: Attempt, last: Attempt) -> bool:
+        """Whether more functions gain nothing, so close to a solution that what is left is rounding."""
+        limits = self.bench.limits
+        return limits.small > now.relative > self._left(limits.flat, now, last)
+
     def _left(self, share: float, now: Attempt, last: Attempt) -> float:
         """What would be left of the last residual if a doubling left that share of it."""
         return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative)
@@ -186,14 +191,14 @@ class WavePlan(Plan):
             bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
-        self.budget.charge(found.work, found.seconds)
+        self.budget.charge(self, found.work, found.seconds)
         self.tell(found)
         return found
 
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
         """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
         for other in self.family.shares():
-            if now.relative < self.bench.tol or not self.budget.allows(now.work):
+            if now.relative < self.bench.tol or not self.affords(now.work):
                 break
             found = self._attempt(other, nodes, now)
             if found.relative < self.bench.limits.gain * now.relative:
@@ -207,7 +212,7 @@ class WavePlan(Plan):
             return now
         candidates = self.family.neighbours()
         for _ in range(_MOVES):
-            if not candidates or not self.budget.allows(len(candidates) * now.work):
+            if not candidates or not self.affords(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative)
@@ -226,14 +231,14 @@ class WavePlan(Plan):
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
-        flat = last is not None and limits.small > now.relative > self._left(limits.flat, now, last)
+        flat = last is not None and self._is_flat(now, last)
         at_limit = self._next is None or ending
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
         if not (flat or at_limit or self._promising(now, last)):
             return
-        if not self.budget.allows(now.work):
+        if not self.affords(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)

@@ -13,7 +13,7 @@ from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, time_of
 from pibls.domain.face import join
 from pibls.problem.regions.points import Points
 
-_PROBES = 1024
+PROBES = 1024
 _TENSOR = ("grid", "chebyshev")
 _ROUNDS = 12
 
@@ -27,7 +27,7 @@ def cover(
     box: Array | None,
     owns: Masking | None,
     admits: Callable[[Face], bool] = lambda face: True,
-    probes: int = _PROBES,
+    probes: int = PROBES,
 ) -> Boundary:
     """Boundary points that a region owns (None: all), of the faces it admits.
 

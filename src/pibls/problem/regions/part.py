@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, faces_of, time_of
-from pibls.problem.regions.cover import cover
+from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Place, Region
 from pibls.problem.relation import Relation
@@ -42,8 +42,8 @@ class Part(Place):
                 return PointSet.none(len(domain.coordinates))
             raise too_few("boundary", name, points.boundary)
         whole = self == Part()
-        probes = {"probes": _FEW} if self._by_owner else {}
-        found = cover(domain, points, rng, box, None if whole else self.mask, **probes)
+        probes = _FEW if self._by_owner else PROBES
+        found = cover(domain, points, rng, box, None if whole else self.mask, probes=probes)
         return PointSet((found.points,), found.normals)
 
     @property
