@@ -16,11 +16,11 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, compare, unknowns_at
+from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -139,7 +139,8 @@ def _as_given(bench: Bench, request: Request) -> Answer:
 
     def error() -> ErrorEstimate:
         second = attempt(bench, rescaled(spec), request.points, method, key=1)
-        return compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        return at_least(error, misfits(bench, found.residuals))
 
     return _answer(found, status, error, (), {})
 

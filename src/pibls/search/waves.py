@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import compare, estimated
+from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
@@ -206,6 +206,7 @@ class WavePlan(Plan):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        error = at_least(error, misfits(self.bench, now.residuals))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
