@@ -1,9 +1,11 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Ridges` placed ones; `Joined` puts several side by side."""
+sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones; `Joined` puts several side by
+side."""
 
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
+from pibls.basis.mirrored import Mirrored, MirroredBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
 from pibls.basis.singular import Singular, SingularBasis, Tip
@@ -18,6 +20,8 @@ __all__ = [
     "Features",
     "Joined",
     "JoinedBasis",
+    "Mirrored",
+    "MirroredBasis",
     "Ridges",
     "Singular",
     "SingularBasis",

@@ -15,6 +15,7 @@ from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
+from pibls.problem.materials import materials_of
 from pibls.search.attempt import Attempt, attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
@@ -72,6 +73,9 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     )
     bench = Bench.of(lowered, domain, request.seed, request.tol, extra)
     bench = replace(bench, engine=request.engine)
+    materials = materials_of(problem)
+    if materials is not None:
+        bench = bench.in_pieces(materials)
     if request.basis is not None:
         return _as_given(bench, request)
     return _searched(bench, request, callback)
@@ -129,6 +133,8 @@ def rescaled(spec: Any) -> Choice:
         changed["scale"] = DEFAULT.other_scale * scale
     if hasattr(spec, "parts"):
         changed["parts"] = tuple(rescaled(part) for part in spec.parts)
+    if hasattr(spec, "specs"):
+        changed["specs"] = tuple(rescaled(part) for part in spec.specs)
     if hasattr(spec, "local"):
         changed["local"] = rescaled(spec.local)
     return cast("Choice", replace(spec, **changed) if changed else spec)

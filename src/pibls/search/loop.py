@@ -52,11 +52,13 @@ class Search:
                     method=self.method,
                     guess=self.guess,
                     extra=self.bench.extra,
-                    patience=0.0 if self.bench.extra.strong else _SOON,
+                    patience=0.0 if self.bench.extra.strong or self.bench.pieced else _SOON,
                     tries=1,
                 )
             )
-        if self.points is None and self.method is None:
+        if self.bench.pieced is not None:
+            self.plans = self.plans[-1:]  # what corners bring costs little beside all pieces
+        elif self.points is None and self.method is None:
             divided: list[Plan] = [
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
@@ -88,7 +90,8 @@ class Search:
                 self._at_the_end()
                 return
             plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.seconds > 0.5 * self.budget.spent:
+            alone = self.bench.pieced is not None  # nothing else will ever do it: go on while there is room
+            if not (alone or math.isfinite(offer.remaining)) and offer.seconds > 0.5 * self.budget.spent:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
             if self.found is not None and not self.budget.allows(offer.seconds):
@@ -118,7 +121,12 @@ class Search:
         # What is added for weak corners explains no contradiction: it has no say in this.
         usual = [p for p in self.plans if not (isinstance(p, WavePlan) and p.patience > 0)]
         poor = self.found is None or self.found.relative > _POOR
-        if self.bench.lowered.is_linear and poor and all(plan.made_no_progress for plan in usual):
+        if (
+            self.bench.pieced is None
+            and self.bench.lowered.is_linear
+            and poor
+            and all(plan.made_no_progress for plan in usual)
+        ):
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED
