@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import pibls
+from pibls.arrays import Array
 from pibls.basis import BasisSpec, jet
 from pibls.basis.scale import TABLE, WIDTHS, rank_share, scale_for
+from pibls.basis.sincos import cos_and_sin, from_table, from_tangent
 
 BOX = np.array([[0.0, 2.0], [-1.0, 0.5]])
 SPECS: list[BasisSpec] = [
@@ -68,3 +71,22 @@ def test_scale_grows_with_width_and_is_measured_where_there_is_no_table() -> Non
 def test_a_scale_for_each_coordinate_must_fit_the_domain() -> None:
     with pytest.raises(pibls.ProblemError, match="one for each of the 2 coordinates"):
         pibls.Waves(10, scale=(1.0, 2.0, 3.0)).draw(BOX, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("fill", [from_table, from_tangent])
+def test_cosine_and_sine_are_right_to_the_last_places(fill: Callable[[Array, Array, Array], None]) -> None:
+    angles = np.concatenate(
+        [[0.0, np.pi / 2, np.pi, -np.pi], np.random.default_rng(0).uniform(-300, 300, 20_000)]
+    )
+    cosine, sine = np.empty_like(angles), np.empty_like(angles)
+    fill(angles, cosine, sine)
+    exact = angles.astype(np.longdouble)
+    assert np.abs(cosine - np.cos(exact)).max() < 5e-16
+    assert np.abs(sine - np.sin(exact)).max() < 5e-16
+
+
+def test_cosine_and_sine_of_huge_angles_and_no_numbers() -> None:
+    angles = np.array([[1e12, -3e7], [np.nan, 2.0]])
+    cosine, sine = cos_and_sin(angles)
+    np.testing.assert_array_equal(cosine, np.cos(angles))
+    np.testing.assert_array_equal(sine, np.sin(angles))

@@ -13,7 +13,7 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, box_of
-from pibls.problem import problem as problem_module
+from pibls.problem import statement as problem_module
 from pibls.problem.lowering import lower
 from pibls.problem.regions.points import Points, PointSet, owned
 from pibls.problem.regions.protocol import Pen, Place
@@ -128,7 +128,7 @@ class PaperPlan(Plan):
     """The broad basis of the paper, once, at a fixed size."""
 
     def offer(self) -> Offer | None:
-        return None if self.status is not None else Offer(seconds=0.0, remaining=-1.0)
+        return None if self.status is not None else Offer(work=0.0, remaining=-1.0)
 
     def advance(self) -> None:
         self.best = attempt(self.bench, pibls.Broad(5, 10, 2, 10, scale=2.0), None, None, key=1)

@@ -95,6 +95,99 @@ def test_a_growth_law_of_the_density() -> None:
     assert np.mean(shares) >= 0.9
 
 
+def conductor(value: Any) -> Problem:
+    """The rod with k(x) as it would be written."""
+    k = sp.Function("k")
+    return rod(k(x), {k(x): value})
+
+
+def test_a_function_of_the_coordinates_is_asked_for_as_it_is_written() -> None:
+    k, u, xs = sp.Function("k"), sp.Function("u")(x), np.linspace(0.03, 1, 30)
+    exact = pibls.solve(conductor(1 + x / 2))
+    assert float(exact.evaluate(k(x) * u.diff(x), 1.0)) == pytest.approx(1.0, abs=1e-9)
+    s = np.linspace(0, 1, 21)
+    data = Data(u, {x: xs}, exact(xs) + 0.003 * np.random.default_rng(0).standard_normal(30))
+    found = fit(conductor(1.0), data, {k(x): (0, None)})
+    value, low, high = found.function(k(x), s)
+    assert np.mean((low <= 1 + s / 2) & (1 + s / 2 <= high)) >= 0.9
+    for key in (k, "k", "k(x)"):
+        assert np.array_equal(found.function(key, s)[0], value)
+    between = fit(conductor(1.0), data, {"k": (1.0, 1.6)}).function(k, s)
+    assert all(((v >= 1.0) & (v <= 1.6)).all() for v in between)
+    assert between[0] == pytest.approx(value, abs=0.1)
+    # From where it is, and in the words of the problem: the flux is data too.
+    flux = fit(
+        conductor(1 + x / 2), [data, Data(k(x) * u.diff(x), {x: [1.0]}, [1.0], sigma=1e-3)], {k(x): None}
+    )
+    assert flux.unknowns.start[:2] == pytest.approx([1.25, 0.25])
+    assert "k(0.5) = " in found.summary()
+    assert "k_0" not in found.summary()
+    assert len(found.plot().axes) == 2
+
+
+def test_a_growth_law_is_asked_for_as_it_is_written() -> None:
+    u, f = sp.Function("u")(t), sp.Function("f")
+
+    def growth(law: Any) -> Problem:
+        return Problem(
+            pibls.Interval(t, 0, 4), [u.diff(t) - f(u)], [pibls.Initial(u, sp.Rational(1, 10))], {f(u): law}
+        )
+
+    ts, s = np.linspace(0.1, 4, 40), np.linspace(0.12, 0.95, 30)
+    exact = pibls.solve(growth(2 * u * (1 - u)), tol=1e-8)
+    data = Data(u, {t: ts}, exact(ts) + 0.005 * np.random.default_rng(1).standard_normal(40))
+    found = fit(growth(u / 2), data, {f(u): None})
+    _, low, high = found.function(f, s)
+    assert np.mean((low <= 2 * s * (1 - s)) & (2 * s * (1 - s) <= high)) >= 0.9
+    assert found.fields[0].ranges[0][0] < 0.1
+
+
+def test_functions_have_values_and_others() -> None:
+    k, u = sp.Function("k"), sp.Function("u")(x)
+    ends = [pibls.Dirichlet(u, 0)]
+    for flux in (
+        (k(x) * u.diff(x)).diff(x),
+        sp.Derivative(k(x) * u.diff(x), x),
+        pibls.div(k(x) * pibls.grad(u)),
+    ):
+        problem = Problem(pibls.Interval(x, 0, 1), [flux + 1], ends, {k(x): 1 + x})
+        want = pibls.solve(
+            Problem(pibls.Interval(x, 0, 1), [sp.Derivative((1 + x) * u.diff(x), x) + 1], ends)
+        )
+        assert pibls.solve(problem)(0.4) == pytest.approx(want(0.4), rel=1e-12)
+        for other in (problem.at({k(x): 2}), problem.at(k=2), problem.at({k: 2})):
+            assert pibls.solve(other)(0.5) == pytest.approx(1 / 16, rel=1e-12)
+
+
+U1, K1 = sp.Function("u")(x), sp.Function("k")(x)
+LINE = pibls.Interval(x, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: Problem(LINE, [(K1 * U1.diff(x)).diff(x) + 1], [pibls.Dirichlet(U1, 0)]),
+         r"give what is no unknown a value: parameters=\{k\(x\)"),
+        (lambda: rod(K1, {K1: "x"}), r"parameters\[k\(x\)\]: expected a number, or a SymPy expression"),
+        (lambda: rod(K1, {K1: 1, sp.Function("q")(x): 2}), r"parameters\[q\(x\)\].*stands in none"),
+        (lambda: rod(K1, {K1: 1, sp.Function("k")(x, y): 2}), "each name once"),
+        (lambda: fit(rod(1 + x), Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]), {K1: None}),
+         "Declare it: Problem"),
+        (lambda: fit(rod(K1, {K1: 1}), Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]), {U1: None}),
+         "which the equations determine"),
+        (lambda: fit(rod(K1, {K1: 1}), Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]), {K1: (2, 1)}),
+         "bounds of k: expected \\(low, high\\)"),
+        (lambda: fit(rod(K1, {K1: 1}), Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]),
+                     {K1: Field("k", [(0, 1), (0, 1)])}), "a Field of 1 argument"),
+        (lambda: fit(rod(sp.Function("k")(U1.diff(x)), {sp.Function("k")(U1.diff(x)): 1}),
+                     Data(U1, {x: [0.1, 0.2]}, [1.0, 2.0]), {"k": None}), "Give the range"),
+    ],
+)  # fmt: skip
+def test_wrong_functions_get_a_clear_word(wrong: Any, words: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=words):
+        wrong()
+
+
 def test_a_function_that_nothing_fixes_is_told() -> None:
     """Both values given and no flux: k = (C - x)/u' for any C."""
     u, k = sp.Function("u")(x), Field("k", (0, 1), positive=True, start=1.0)
@@ -127,7 +220,7 @@ def test_roughness_is_that_of_the_function() -> None:
     [
         (lambda: Field("f", (1, 0)), "Field\\(ranges\\)"),
         (lambda: Field("f", (0, 1), degree=40), "from 1 to 15"),
-        (lambda: Field("f", (0, 1), positive=True), "a positive number"),
+        (lambda: Field("f", (0, 1), positive=True), "values between 0 and inf"),
         (lambda: Field("f", (0, 1))(x, y), "1 argument"),
     ],
 )

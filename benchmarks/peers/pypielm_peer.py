@@ -14,8 +14,8 @@ from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
 from pibls.domain import box_of
 from pibls.problem import Problem
-from pibls.problem.problem import Statement
 from pibls.problem.region import Pair, Slice
+from pibls.problem.statement import Statement
 
 _WAVY = [(20, 60), (25, 75), (30, 90), (60, 200)]
 _CALM = [(10, 30), (15, 45), (20, 60), (60, 200)]

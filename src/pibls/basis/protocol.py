@@ -47,6 +47,27 @@ def summed(basis: Basis, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -
     return np.array([tables[alpha] @ w for alpha, w in wanted])
 
 
+Operator = tuple[tuple[MultiIndex, float], ...]
+"""Σ c ∂^α with numbers c, as pairs (α, c)."""
+
+
+def operated(basis: Basis, X: Array, operators: Sequence[Operator]) -> list[Array]:
+    """Σ c ∂^α A at the points for each operator, arrays (N, M) in Fortran order."""
+    own = getattr(basis, "operated", None)
+    if own is not None:
+        found: list[Array] = own(X, operators)
+        return found
+    alphas = sorted({alpha for terms in operators for alpha, _ in terms})
+    tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))
+    out = []
+    for (alpha, c), *others in operators:
+        A = tables[alpha] if c == 1.0 else c * tables[alpha]
+        for beta, b in others:
+            A = A + b * tables[beta]
+        out.append(A)
+    return out
+
+
 @dataclass(frozen=True)
 class Seen:
     """U ↦ A(centre + half·U): a basis in other coordinates."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.checks import positive_scale, whole
+from pibls.basis.protocol import Operator
 from pibls.basis.quasi import sobol
 from pibls.basis.sincos import cos_and_sin
 from pibls.errors import ProblemError
@@ -108,15 +109,29 @@ class WaveBasis:
         return 2 * int(self.frequencies.shape[1])
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        return self.operated(X, [((alpha, 1.0),) for alpha in alphas])
+
+    def operated(self, X: Array, operators: Sequence[Operator]) -> list[Array]:
+        """Σ c ∂^α A for each operator: a table for what is of even order, one for what is of odd order."""
         cosine, sine = self._waves(X)
         m = cosine.shape[1]
         out = []
-        for alpha in alphas:
-            first, second = self._factors(alpha)
+        for terms in operators:
             A = np.empty((len(X), 2 * m), order="F")
-            even = sum(alpha) % 2 == 0
-            np.multiply(cosine if even else sine, first, out=A[:, :m])
-            np.multiply(sine if even else cosine, second, out=A[:, m:])
+            begun = False
+            for odd in (0, 1):
+                found = [(c, self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
+                if not found:
+                    continue
+                one, two = (sine, cosine) if odd else (cosine, sine)
+                first, second = (sum(c * factors[i] for c, factors in found) for i in (0, 1))
+                if begun:
+                    A[:, :m] += one * first
+                    A[:, m:] += two * second
+                else:
+                    np.multiply(one, first, out=A[:, :m])
+                    np.multiply(two, second, out=A[:, m:])
+                begun = True
             out.append(A)
         return out
 

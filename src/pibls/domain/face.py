@@ -7,6 +7,7 @@ by any rule. A shape without such a map (a user's own) is one `Cloud` that only 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, compress
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,8 +28,9 @@ class Boundary(NamedTuple):
 
     def select(self, mask: Mask) -> Boundary:
         """The part where ``mask`` holds."""
-        owners = tuple(o for o, keep in zip(self.owners, mask, strict=True) if keep)
-        return Boundary(self.points[mask], self.normals[mask], owners)
+        if mask.all():
+            return self
+        return Boundary(self.points[mask], self.normals[mask], tuple(compress(self.owners, mask)))
 
 
 Keep: TypeAlias = Callable[[Boundary], Mask]
@@ -41,7 +43,7 @@ def join(parts: list[Boundary], dimension: int) -> Boundary:
     return Boundary(
         np.concatenate([empty, *(p.points for p in parts)]),
         np.concatenate([empty, *(p.normals for p in parts)]),
-        tuple(o for p in parts for o in p.owners),
+        tuple(chain.from_iterable(p.owners for p in parts)),
     )
 
 

@@ -3,20 +3,19 @@ r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that wer
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import time_of
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.data import Data
 from pibls.fitting.held import Chain, Held
 from pibls.fitting.slopes import Varied
 from pibls.fitting.stages import LostError
 from pibls.fitting.unknowns import Unknowns
-from pibls.problem import Language, Problem
+from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solve import solve
 
@@ -64,7 +63,7 @@ class Experiment:
         """An expression that may hold any parameter of the problem and of the fit."""
         p = self.problem
         extra = [s for s in self.unknowns.symbols if s not in p.parameters]
-        language = Language(p.coordinates, time_of(p.domain), p.unknowns, (*p.parameters, *extra))
+        language = replace(p.language(), parameters=(*p.parameters, *extra))
         form = language.form(expression, "Data(expression)")
         symbols = [*p.parameters, *extra]
         moving = [symbols.index(s) for s in self.unknowns.symbols]

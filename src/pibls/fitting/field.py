@@ -1,12 +1,12 @@
-r"""f(s) = Σⱼ cⱼ T_j(s): a function that is not known, as a block of parameters with a basis of its own.
+r"""f(s) = h(Σⱼ cⱼ T_j(s)): a function that is not known, as a block of parameters with a basis of its own.
 
-Chebyshev polynomials up to a total degree over a box. A penalty on ∫|∇²f|² keeps what the data do not tell
-smooth; how much of it, the data say (`smoothing`).
+Chebyshev polynomials up to a total degree over a box, and a link h that keeps bounds. A penalty on ∫|∇²Σ|²
+keeps what the data do not tell smooth; how much of it, the data say (`smoothing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.fitting.link import Link, link_of
 
 _POINTS = 20  # of Gauss's rule along each axis, which is exact for all degrees that are allowed
 _MOST = 15
@@ -33,12 +34,15 @@ class Field:
     degree
         The highest total degree.
     start
-        The constant that the search begins with.
+        What the search begins with: a constant, or a NumPy function of the arguments.
+    bounds
+        ``(low, high)``, between which its values lie; None for no bound on a side.
     positive
-        Whether it is exp(Σ …), as a conductivity is.
+        Short for ``bounds=(0, None)``, as a conductivity needs.
 
     Apply it to coordinates (a source, a conductivity, an initial state) or to an unknown (a growth law), and
-    give its coefficients to the problem: ``Problem(…, parameters=f.parameters)``.
+    give its coefficients to the problem: ``Problem(…, parameters=f.parameters)``. Shorter: write k(x) in the
+    problem, ``parameters={k(x): 1.0}``, and ask for it, ``fit(…, unknown={k(x): None})``.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -53,7 +57,8 @@ class Field:
         ranges: Sequence[Any],
         *,
         degree: int = 8,
-        start: float = 0.0,
+        start: Any = 0.0,
+        bounds: Any = None,
         positive: bool = False,
     ) -> None:
         self.name = str(name)
@@ -65,19 +70,13 @@ class Field:
                 got=repr(degree),
                 remedy="The penalty keeps it smooth: 8 is enough for most.",
             )
-        if positive and not start > 0:
-            raise ProblemError(
-                "Field(start)",
-                expected="a positive number for a positive function",
-                got=repr(start),
-                remedy="Write start=1.0.",
-            )
-        self.degree, self.positive = degree, positive
-        self.start = float(np.log(start)) if positive else float(start)
+        self.degree = degree
+        self.link: Link = link_of((0, None) if positive and bounds is None else bounds, self.name)
         several = len(self.ranges)
         powers = sorted(product(range(degree + 1), repeat=several), key=lambda a: (sum(a), a))
         self.powers = [a for a in powers if sum(a) <= degree]
         self.symbols = tuple(sp.Symbol(f"{self.name}_{'_'.join(map(str, a))}") for a in self.powers)
+        self.first = self._first(start)
 
     def __call__(self, *arguments: Any) -> Any:
         """The function of these SymPy expressions."""
@@ -96,13 +95,39 @@ class Field:
             c * sp.Mul(*(sp.chebyshevt(n, s) for n, s in zip(power, z, strict=True)))
             for c, power in zip(self.symbols, self.powers, strict=True)
         ]
-        total = sp.Add(*terms)
-        return sp.exp(total) if self.positive else total
+        return self.link.written(sp.Add(*terms))
 
     @property
     def parameters(self) -> dict[Any, float]:
-        """Its coefficients, with the values of the constant ``start``."""
-        return {s: self.start if not any(p) else 0.0 for s, p in zip(self.symbols, self.powers, strict=True)}
+        """Its coefficients, with the values of ``start``."""
+        return dict(zip(self.symbols, map(float, self.first), strict=True))
+
+    def _first(self, start: Any) -> Array:
+        """The coefficients whose function is nearest to ``start`` at the points of Gauss's rule."""
+        grids, weights = self._rule()
+        value = np.asarray(start(*grids) if callable(start) else start, dtype=float)
+        if not np.isfinite(value).all() or not self.link.holds(value):
+            raise ProblemError(
+                "Field(start)",
+                expected=f"a number, or a NumPy function, with values {self.link.words}",
+                got=repr(start) if value.ndim == 0 else f"{value.min():g} … {value.max():g}",
+                remedy="Begin inside of the bounds.",
+            )
+        inner = self.link.inverse(value)
+        if value.ndim == 0:
+            return np.array([inner if not any(p) else 0.0 for p in self.powers])
+        w = weights[:, None]
+        found = np.linalg.lstsq(w * self.table(grids), weights * inner.ravel(), rcond=None)[0]
+        # What is rounding in a coefficient would be taken for its size.
+        return np.where(np.abs(found) > 1e-10 * np.abs(found).max(), found, 0.0)
+
+    def _rule(self) -> tuple[list[Array], Array]:
+        """Points of Gauss's rule over the ranges, and the roots of its weights."""
+        d = len(self.ranges)
+        z, w = np.polynomial.legendre.leggauss(_POINTS)
+        grids = np.meshgrid(*(0.5 * (a + b) + 0.5 * (b - a) * z for a, b in self.ranges), indexing="ij")
+        weights = np.sqrt(np.prod(np.meshgrid(*([0.5 * w] * d), indexing="ij"), axis=0)).ravel()
+        return [g.ravel() for g in grids], weights
 
     def table(self, points: Sequence[Any], orders: Sequence[int] | None = None) -> Array:
         """The basis, or its derivatives, at points, (n, coefficients)."""
@@ -123,18 +148,20 @@ class Field:
     @cached_property
     def roughness(self) -> Array:
         """B with |B c|² = ∫|∇²f|² over the unit of its ranges, (rows, coefficients)."""
-        d = len(self.ranges)
-        z, w = np.polynomial.legendre.leggauss(_POINTS)
-        grids = np.meshgrid(*(0.5 * (a + b) + 0.5 * (b - a) * z for a, b in self.ranges), indexing="ij")
-        weights = np.sqrt(np.prod(np.meshgrid(*([0.5 * w] * d), indexing="ij"), axis=0)).ravel()
+        grids, weights = self._rule()
         parts = []
-        for orders in product(range(3), repeat=d):
+        for orders in product(range(3), repeat=len(self.ranges)):
             if sum(orders) == 2:
                 size = np.prod([(b - a) ** o for (a, b), o in zip(self.ranges, orders, strict=True)])
                 twice = np.sqrt(2.0) if max(orders) == 1 else 1.0
-                parts.append(twice * size * weights[:, None] * self.table([g.ravel() for g in grids], orders))
+                parts.append(twice * size * weights[:, None] * self.table(grids, orders))
         R = np.linalg.qr(np.concatenate(parts), mode="r")
         return np.asarray(R)
+
+    @property
+    def key(self) -> str:
+        """What makes two of them the same."""
+        return f"{self.name} {self.ranges} {self.degree} {self.link} {self.first.tolist()}"
 
     def __repr__(self) -> str:
         return f"<Field {self.name} on {self.ranges}, {len(self.symbols)} coefficients>"
@@ -158,16 +185,3 @@ def _ranges(ranges: Any) -> tuple[tuple[float, float], ...]:
             remedy='Write Field("k", (0, 1)) or Field("f", [(0, 1), (0, 1)]).',
         ) from None
     return found
-
-
-def expanded(unknown: Any) -> tuple[Any, tuple[Field, ...]]:
-    """The wanted parameters with the coefficients of fields in the place of these, and the fields."""
-    if not isinstance(unknown, Mapping):
-        return unknown, ()
-    out: dict[Any, Any] = {}
-    for key, bounds in unknown.items():
-        if isinstance(key, Field):
-            out.update(dict.fromkeys(key.symbols))
-        else:
-            out[key] = bounds
-    return out, tuple(k for k in unknown if isinstance(k, Field))

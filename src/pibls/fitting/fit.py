@@ -11,10 +11,10 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.quasi import halton
 from pibls.errors import PiblsError, ProblemError
+from pibls.fitting.asked import asked_for
 from pibls.fitting.data import Data
 from pibls.fitting.directions import verdict_of
 from pibls.fitting.experiment import Experiment
-from pibls.fitting.field import expanded
 from pibls.fitting.losses import check_loss
 from pibls.fitting.misfit import Descent, FitProgress, Misfit
 from pibls.fitting.result import Fit
@@ -57,8 +57,9 @@ def fit(
         A `Data`, or several; for several problems a sequence with those of each.
     unknown
         ``{D: (100, 3000), r: (0, 1), c: None}``: parameters with their bounds. The search begins at the
-        problem's own value if it lies between them, otherwise in the middle. A `Field` is an unknown
-        function, ``{f: None}``, whose smoothness the data choose.
+        problem's own value if it lies between them, otherwise in the middle. ``k(x)`` or ``f(u)``, a
+        function among the problem's parameters, is an unknown function with bounds on its values, or None; a
+        `Field` in the place of the bounds says more. How smooth it is, the data choose.
     start
         Where to begin instead.
     loss
@@ -94,7 +95,7 @@ def fit(
     for p in problems:
         refuse_materials(p, "fit(problem)")
     loss = check_loss(loss)
-    unknown, fields = expanded(unknown)
+    unknown, problems, fields = asked_for(unknown, problems, sets)
     unknowns = read_unknowns(unknown, problems, [d.expression for s in sets for d in s], start)
     _check_count(sets, len(unknowns) - sum(len(f.symbols) - 1 for f in fields))
     if fields and loss != "linear":
@@ -104,7 +105,8 @@ def fit(
             got=repr(loss),
             remedy="Leave outliers out, or fit parameters only.",
         )
-    smoothing = Smoothing.of(fields, unknowns) if fields else None
+    known = all(d.sigma is not None for s in sets for d in s)
+    smoothing = Smoothing.of(fields, unknowns, known) if fields else None
     settings = {"tol": tol, "seed": seed, "time_limit": time_limit}
     experiments = [Experiment(p, d, unknowns, settings) for p, d in zip(problems, sets, strict=True)]
     best: tuple[float, Descent, Misfit] | None = None
@@ -143,6 +145,7 @@ def fit(
     misfit.predict(found.theta)
     return Fit(
         unknowns=unknowns,
+        fields=fields,
         experiments=tuple(experiments),
         descent=found,
         misfit=misfit,

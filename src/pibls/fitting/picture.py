@@ -12,6 +12,7 @@ from pibls.fitting.data import Data
 from pibls.plot.backend import matplotlib
 
 if TYPE_CHECKING:
+    from pibls.fitting.field import Field
     from pibls.fitting.result import Fit
 
 _MOST = 8  # times that are drawn by themselves
@@ -19,11 +20,16 @@ _FINE = 161
 
 
 def picture(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
-    """One panel for each set of data: along the only coordinate, or along the first for each time."""
+    """One panel for each set of data: along the only coordinate, or along the first for each time.
+
+    Unknown functions of one argument follow, each with its band.
+    """
     sets = [(i, d) for i, e in enumerate(fit.experiments) for d in e.data]
+    functions = [f for f in fit.fields if len(f.ranges) == 1] if ax is None else []
     if ax is None:
-        columns = min(len(sets), 3)
-        rows = -(-len(sets) // columns)
+        panels = len(sets) + len(functions)
+        columns = min(panels, 3)
+        rows = -(-panels // columns)
         figure = matplotlib("figure").Figure(figsize=(5.2 * columns, 3.6 * rows), layout="constrained")
         matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
         axes = list(np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel())
@@ -31,7 +37,9 @@ def picture(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
         figure, axes = ax.figure, [ax] * len(sets)
     for axis, (problem, data) in zip(axes, sets, strict=False):
         _panel(fit, axis, problem, data, level)
-    for axis in axes[len(sets) :]:
+    for axis, f in zip(axes[len(sets) :], functions, strict=False):
+        _function(fit, axis, f, level)
+    for axis in axes[len(sets) + len(functions) :]:
         axis.set_axis_off()
     return figure
 
@@ -84,6 +92,15 @@ def _curve(
     axis.plot(X[:, along], data.values if values is None else values, ".", color=colour, ms=4, alpha=0.7)
     axis.plot(s, value, color=colour, label=label)
     axis.fill_between(s, bottom, top, color=colour, alpha=0.25, lw=0)
+
+
+def _function(fit: Fit, axis: Any, f: Field, level: float) -> None:
+    s = np.linspace(*f.ranges[0], _FINE)
+    value, low, high = fit.function(f, s, level=level)
+    axis.plot(s, value, color="C3")
+    axis.fill_between(s, low, high, color="C3", alpha=0.25, lw=0)
+    axis.set_xlabel(f"argument of {f.name}")
+    axis.set_ylabel(f.name)
 
 
 def _against(fit: Fit, axis: Any, problem: int, data: Data, X: Array, names: list[str]) -> None:

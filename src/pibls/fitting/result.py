@@ -31,6 +31,8 @@ class Fit:
     """Parameters with their covariance, and the solution at them."""
 
     unknowns: Unknowns
+    fields: tuple[Field, ...]
+    """The unknown functions."""
     experiments: tuple[Experiment, ...]
     descent: Descent
     misfit: Misfit
@@ -72,7 +74,8 @@ class Fit:
         """(parameters, parameters), in the order of ``parameters``."""
         d = self.descent
         if self.misfit.smoothing is not None:
-            return self.misfit.smoothing.covariance(d.jacobian / d.sigma[:, None])
+            A = d.jacobian / d.sigma[:, None]
+            return self.misfit.smoothing.covariance(A, A @ d.theta - d.residuals)
         return covariance_of(d.jacobian, d.theta, d.sigma, d.residuals, self.loss)
 
     @property
@@ -97,6 +100,16 @@ class Fit:
     def sigma(self) -> tuple[float, ...]:
         """The noise of each set of data: the median of what was given, or the estimate."""
         return tuple(float(np.median(self.descent.sigma[s])) for s in self.misfit.sets)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the estimated noise is so small that it is the error of the solves."""
+        tol = float(self.experiments[0].settings["tol"])
+        small = [
+            given or s <= tol * float(np.abs(self.misfit.y[part]).max())
+            for s, given, part in zip(self.sigma, self.misfit.given, self.misfit.sets, strict=True)
+        ]
+        return self.estimated and all(small)
 
     @property
     def degrees(self) -> int:
@@ -188,9 +201,13 @@ class Fit:
 
         return profile
 
-    def function(self, field: Field, *points: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
-        """Value, lower and upper end of the band of an unknown function at points of its arguments."""
+    def function(self, field: Any, *points: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
+        """Value, lower and upper end of the band of an unknown function at points of its arguments.
+
+        ``field`` is what was asked for: k(x), k, its name, or a `Field`.
+        """
         _check_level(level)
+        field = self._field(field)
         places = [self.unknowns.find(s, "function") for s in field.symbols]
         arrays = np.broadcast_arrays(*(np.asarray(p, dtype=float) for p in points))
         phi = field.table([a.ravel() for a in arrays])
@@ -200,9 +217,21 @@ class Fit:
             np.einsum("nk,kl,nl->n", phi, C, phi)
         )
         out = [v.reshape(arrays[0].shape) for v in (value, value - half, value + half)]
-        with np.errstate(over="ignore"):
-            a, b, c = [np.exp(v) for v in out] if field.positive else out
-        return a, b, c
+        a, b, c = (field.link.forward(v) for v in out)
+        return (a, b, c) if np.all(b <= c) else (a, c, b)
+
+    def _field(self, key: Any) -> Field:
+        name = str(key).partition("(")[0]
+        for f in self.fields:
+            if key is f or name == f.name:
+                return f
+        names = ", ".join(f.name for f in self.fields) or "there is none"
+        raise ProblemError(
+            f"function({key})",
+            expected=f"a function that was fitted ({names})",
+            got=repr(key),
+            remedy="Ask for it: fit(…, unknown={k(x): None}).",
+        )
 
     def band(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import Broad, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
+from pibls.basis import Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
 from pibls.errors import ProblemError
 from pibls.io.known import ACTIVATION
 from pibls.io.record import Record, damaged
@@ -19,6 +19,7 @@ _CLASSES = {
     c.__name__: c
     for c in (
         Broad,
+        Chebyshev,
         Decomposed,
         Features,
         Joined,

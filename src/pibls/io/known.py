@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, MirroredBasis, SingularBasis, WaveBasis
+from pibls.basis import (
+    BroadBasis,
+    ChebyshevBasis,
+    FeatureBasis,
+    JoinedBasis,
+    MirroredBasis,
+    ProductBasis,
+    SingularBasis,
+    WaveBasis,
+)
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
 from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
@@ -23,6 +32,21 @@ ACTIVATION = Word(ACTIVATIONS, "an activation")
 def _fits(basis: BroadBasis, d: int) -> str | None:
     given = len(basis.inner)
     return None if given == basis.features.size else f"{given} rows for {basis.features.size} features"
+
+
+def _is_line(basis: ChebyshevBasis, d: int) -> str | None:
+    return None if d == 1 and basis.size > 0 else f"{basis.size} polynomials in {d} coordinates"
+
+
+_MOST = 1 << 20  # functions of one product: more are no file of ours
+
+
+def _are_products(basis: ProductBasis, d: int) -> str | None:
+    if len(basis.sizes) != d or not 0 < basis.size <= _MOST or min(basis.sizes) < 1:
+        return f"{basis.sizes} factors along {d} coordinates"
+    if any(a >= d or basis.sizes[a] % 2 == 0 for a in basis.repeated):
+        return f"waves along {basis.repeated}"
+    return None if np.all(basis.half > 0) else "cells without a size"
 
 
 def unknowns_of(space: Any) -> int:
@@ -112,9 +136,17 @@ KNOWN = Table(
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
+        Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
+        Kind(
+            "products",
+            ProductBasis,
+            "basis",
+            {"sizes": Several(Count()), "repeated": Several(Count(), least=0), **_BOX},
+            _are_products,
+        ),
         Kind("layer", Layer, "layer", {**_LAYER, **_BOX}),
         Kind("estimate", ErrorEstimate, "estimate", _ESTIMATE),
         Kind("progress", Progress, "progress", _PROGRESS),

@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
@@ -33,31 +32,22 @@ import sympy as sp
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
 from pibls.io.data_file import DataEntry, FitWish, read_entries, read_fit
-from pibls.io.document import MAX_FILE, Document, document, kind_of
+from pibls.io.document import MAX_FILE, Document, document
+from pibls.io.parameters import Noted, Parameters, check_new, read_parameters
 from pibls.io.places import Path
+from pibls.io.settings import read_outputs, read_settings
 from pibls.io.space import Space, read_space
 from pibls.io.statements import Texts, check_count, read_conditions, read_equations
 from pibls.problem import Problem
-from pibls.text import Names, nearest
+from pibls.text import Names
 from pibls.text.effort import ExhaustedError, limited
 from pibls.text.errors import printable
-from pibls.text.names import check_name
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
             "conditions", "data", "fit", "solve", "output", "names", "assumptions")  # fmt: skip
-OUTPUTS: dict[str, tuple[str, ...]] = {
-    "solution": (".pibls",),
-    "picture": (".png", ".pdf", ".svg", ".gif", ".mp4"),
-    "table": (".csv",),
-    "vtk": (".vti", ".vtu", ".pvd"),
-    "netcdf": (".nc",),
-}
-"""What [output] may ask for, and how such files are called."""
 
 MAX_FILE_EFFORT = 600_000
 """Units of work (`text.effort`) for a whole file with all its texts; what people write takes a hundredth."""
-
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ .-]*(?:/[A-Za-z0-9][A-Za-z0-9_ .-]*)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -176,7 +166,7 @@ def _read(
 ) -> ProblemFile:
     doc.table((), doc.values, SECTIONS)
     given = {**(_stand_ins(text) if stand_ins else {}), **functions}
-    parts = _parameters(doc, parameters)
+    parts = read_parameters(doc, parameters)
     values = Noted(parts.values)
     space = read_space(doc, Texts(doc, Names({}, values=values)).constant)
     problem = _parametric(doc, space, parts.without(values.asked), given)
@@ -186,67 +176,16 @@ def _read(
     return ProblemFile(
         problem,
         title=printable(doc.string(("title",), doc.values.get("title", ""))),
-        outputs=MappingProxyType(_outputs(doc)),
+        outputs=MappingProxyType(read_outputs(doc)),
         parameters=MappingProxyType(parts.values),
         data=measured,
         fit=read_fit(doc),
-        **_solve(doc),
+        **read_settings(doc),
     )
 
 
-class Noted(dict[str, Any]):
-    """Values by name that know which of them were asked for."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self.asked: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.asked.add(name)
-        return super().__getitem__(name)
-
-
-@dataclass(frozen=True)
-class _Parameters:
-    """Values by name; which of them are free, and the texts of those that follow from others."""
-
-    values: dict[str, Any]
-    free: tuple[str, ...]
-    texts: dict[str, Any]
-    uses: dict[str, set[str]]
-
-    def without(self, fixed: set[str]) -> _Parameters:
-        """The same with some of them fixed, and with them what they follow from."""
-        used = fixed | {u for name in fixed for u in self.uses.get(name, ())}
-        return replace(self, free=tuple(n for n in self.free if n not in used))
-
-
-def _parameters(doc: Document, overrides: Mapping[str, Any]) -> _Parameters:
-    table = dict(doc.table(("parameters",), doc.values.get("parameters", {})))
-    for name, value in overrides.items():
-        if name not in table:
-            raise ProblemError(
-                "parameters",
-                expected=f"parameters of {doc.file} ({', '.join(table) or 'it has none'})",
-                got=name,
-                remedy=nearest(name, table) + "Declare it under [parameters].",
-            )
-        table[name] = _override(name, value)
-    out: dict[str, Any] = {}
-    uses: dict[str, set[str]] = {}
-    check_count(doc, ("parameters",), table)
-    for name, value in table.items():
-        path: Path = ("parameters", name)
-        _check_new(doc, path, name, list(out))
-        noted = Noted(out)
-        out[name] = Texts(doc, Names({}, values=noted)).constant(path, value)
-        if noted.asked:
-            uses[name] = noted.asked.union(*(uses.get(n, ()) for n in noted.asked))
-    return _Parameters(out, tuple(n for n in out if n not in uses), {n: table[n] for n in uses}, uses)
-
-
 def _parametric(
-    doc: Document, space: Space, parameters: _Parameters, functions: Mapping[str, PointFunction]
+    doc: Document, space: Space, parameters: Parameters, functions: Mapping[str, PointFunction]
 ) -> Problem:
     """The problem with its free parameters as symbols; those that say where it holds are numbers.
 
@@ -275,7 +214,7 @@ def _parametric(
 def _names_of(
     doc: Document,
     space: Space,
-    parameters: _Parameters,
+    parameters: Parameters,
     problem: Problem,
     functions: Mapping[str, PointFunction],
 ) -> Names:
@@ -286,22 +225,6 @@ def _names_of(
     return _with_definitions(doc, space, known, functions)
 
 
-def _override(name: str, value: Any) -> Any:
-    if isinstance(value, (str, int)) and not isinstance(value, bool):
-        return value
-    if isinstance(value, sp.Expr) and not isinstance(value, sp.Float):
-        return str(value)  # exact: 1/3 stays a third
-    try:
-        return Decimal(repr(float(value)))
-    except (TypeError, ValueError):
-        raise ProblemError(
-            f"parameters[{name!r}]",
-            expected="a number, or text that gives one",
-            got=repr(value),
-            remedy=f'Write {{"{name}": 0.5}} or {{"{name}": "pi/3"}}.',
-        ) from None
-
-
 def _with_definitions(
     doc: Document, space: Space, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
@@ -310,12 +233,12 @@ def _with_definitions(
     table = doc.table(("definitions",), doc.values.get("definitions", {}))
     known = dict(values)
     for path, name in [(("parameters", n), n) for n in values]:
-        _check_new(doc, path, name, [*base.coordinates, *base.unknowns])
+        check_new(doc, path, name, [*base.coordinates, *base.unknowns])
         _names(doc, path, base, {name: values[name]}, functions)
     check_count(doc, ("definitions",), table)
     for name, value in table.items():
         path = ("definitions", name)
-        _check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
+        check_new(doc, path, name, [*base.coordinates, *base.unknowns, *known])
         names = _names(doc, path, base, known, functions)
         known[name] = Texts(doc, names).expression(path, value)
         _names(doc, path, base, known, functions)  # whatever is wrong with the name is wrong here
@@ -327,13 +250,6 @@ def _names(
 ) -> Names:
     try:
         return Names(base.coordinates, base.unknowns, base.time, dict(values), functions)
-    except ProblemError as error:
-        raise doc.within(error, path, key=True) from None
-
-
-def _check_new(doc: Document, path: Path, name: str, taken: list[str]) -> None:
-    try:
-        check_name(name, doc.name(path), taken)
     except ProblemError as error:
         raise doc.within(error, path, key=True) from None
 
@@ -371,42 +287,6 @@ def _origin(
     labels += [("conditions", ("conditions",)), ("domain", ("domain",))]
     matching = [(len(label), path) for label, path in labels if error.argument.startswith(label)]
     return max(matching, key=lambda m: m[0])[1] if matching else ("equations",)
-
-
-def _solve(doc: Document) -> dict[str, Any]:
-    table = doc.table(("solve",), doc.values.get("solve", {}), ("tol", "seed", "max_nodes", "time_limit"))
-    out: dict[str, Any] = {}
-    for key, value in table.items():
-        path: Path = ("solve", key)
-        whole = key in ("seed", "max_nodes")
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, Decimal)):
-            usual = {"tol": "1e-8", "seed": "0", "max_nodes": "4000", "time_limit": "60"}[key]
-            raise doc.refusal(
-                path, "a whole number" if whole else "a number", kind_of(value), f"Write {key} = {usual}."
-            )
-        low, high = {"tol": (0, 1), "seed": (-1, 2**63), "max_nodes": (1, 10**9), "time_limit": (0, 10**9)}[
-            key
-        ]
-        if not low < value < high:
-            raise doc.refusal(path, f"a number above {low} and below {high}", str(value)[:40], "Change it.")
-        out[key] = value if whole else float(value)
-    return out
-
-
-def _outputs(doc: Document) -> dict[str, str]:
-    table = doc.table(("output",), doc.values.get("output", {}), OUTPUTS)
-    for key, value in table.items():
-        path: Path = ("output", key)
-        name = doc.string(path, value)
-        # A file from a stranger must not write wherever it likes.
-        if not _FILE_NAME.fullmatch(name) or ".." in name or len(name) > 200:
-            remedy = "Write letters, digits, _ and -, without .. and a leading /."
-            raise doc.refusal(path, "a file name below the folder of this file", f"'{name[:64]}'", remedy)
-        if not name.lower().endswith(OUTPUTS[key]):
-            raise doc.refusal(
-                path, f"a name that ends in {' or '.join(OUTPUTS[key])}", f"'{name[:64]}'", "Rename it."
-            )
-    return dict(table)
 
 
 def _stand_ins(text: str) -> dict[str, PointFunction]:

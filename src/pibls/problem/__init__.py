@@ -6,8 +6,9 @@ from pibls.problem.flux import div, grad
 from pibls.problem.form import Datum, Form, Jet, Language
 from pibls.problem.integral import integral
 from pibls.problem.known import known
-from pibls.problem.problem import Problem, Statement, condition_regions
+from pibls.problem.problem import Problem, condition_regions
 from pibls.problem.region import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
+from pibls.problem.statement import Statement
 
 __all__ = [
     "Breaks",

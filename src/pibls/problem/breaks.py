@@ -202,7 +202,7 @@ def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
         with np.errstate(all="ignore"):
             crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
         found += [
-            float(brentq(lambda p: float(at(p)) - target, grid[i], grid[i + 1], xtol=1e-15))  # noqa: B023
+            float(brentq(lambda p: float(at(p)) - target, grid[i], grid[i + 1], xtol=1e-16 * (high - low)))  # noqa: B023
             for i in crossing
         ]
     margin = 1e-12 * (high - low)

@@ -19,6 +19,7 @@ from pibls.errors import ProblemError
 from pibls.problem.checks import check_partials, check_terms
 from pibls.problem.conditions import dn
 from pibls.problem.flux import continuous, expanded, fluxes_in, joined, written_out
+from pibls.problem.functions import replaced
 from pibls.problem.known import implementation, is_known, is_shape
 from pibls.problem.split import split
 from pibls.problem.switches import SWITCHING, Switch, point_sources, switches_in
@@ -129,6 +130,8 @@ class Language:
     time: Any
     unknowns: tuple[Any, ...]
     parameters: tuple[Any, ...] = ()
+    functions: tuple[tuple[Any, Any], ...] = ()
+    """Functions that have values, with these."""
 
     @property
     def variables(self) -> Variables:
@@ -142,7 +145,7 @@ class Language:
 
     def form(self, residual: Any, name: str) -> Form:
         """The form of one residual expression; raises ProblemError where it cannot be understood."""
-        expression = written_out(residual, self.space, name)
+        expression = written_out(replaced(residual, self.functions), self.space, name)
         expression = self._expand_normals(expression, self.variables)
         fluxes = [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
         if not fluxes:

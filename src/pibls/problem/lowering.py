@@ -35,6 +35,11 @@ class Residual:
     parameters: tuple[float, ...] = ()
     """The values of the problem's parameters, further arguments of the three functions."""
 
+    @property
+    def jets(self) -> tuple[Jet, ...]:
+        """All of them."""
+        return (*self.linear, *self.nonlinear)
+
     def at(self, parameters: tuple[float, ...]) -> Residual:
         """The same residual at these values of the parameters."""
         return replace(self, parameters=parameters)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
-from sympy.core.function import AppliedUndef
 
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.doors import ProblemDoors
@@ -16,33 +15,21 @@ from pibls.errors import ProblemError
 from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps
 from pibls.problem.conditions import (
     Condition,
-    Dirichlet,
-    Initial,
-    Neumann,
-    Periodic,
-    Robin,
     residual_of,
 )
+from pibls.problem.demands import (
+    KINDS,
+    check_counts,
+    check_integrals,
+    check_interior,
+    find_unknowns,
+)
 from pibls.problem.flux import Divergence, grad, written_out
-from pibls.problem.form import Delta, Form, Jet, Language
-from pibls.problem.integral import integral, totals
-from pibls.problem.known import is_known
+from pibls.problem.form import Delta, Language
+from pibls.problem.functions import Stated, check_functions, split_functions
 from pibls.problem.parameters import changed, check_used, read_parameters
-from pibls.problem.region import Inside, Region, probe, region_of
-
-_KINDS = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One residual and where it must vanish: a row block of the least-squares system to be."""
-
-    form: Form
-    region: Region
-
-    @property
-    def name(self) -> str:
-        return self.form.name
+from pibls.problem.region import Inside, Region
+from pibls.problem.statement import Statement, state_conditions
 
 
 @dataclass(frozen=True, init=False)
@@ -58,7 +45,8 @@ class Problem(ProblemDoors):
     conditions
         `Dirichlet`, `Neumann`, `Robin`, `Periodic`, `Initial`, `Condition`.
     parameters
-        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them.
+        Values of further symbols in equations and conditions, ``{k: 2.0}``; `at` changes them. A function,
+        ``{k(x): 1 + x}`` or ``{f(u): u * (1 - u)}``, has an expression of its arguments as value.
 
     >>> import sympy as sp, pibls
     >>> x = sp.Symbol("x")
@@ -79,6 +67,8 @@ class Problem(ProblemDoors):
     statements: tuple[Statement, ...]
     values: tuple[tuple[Any, float], ...]
     """The parameters with their values."""
+    stated: Stated = field(repr=False)
+    """Equations and conditions as they were before functions among the parameters had values."""
     structure: dict[str, Any] = field(repr=False, compare=False)
     """What later stages work out once for this problem at all values: its compiled form."""
     derived: dict[str, Any] = field(repr=False, compare=False)
@@ -96,12 +86,17 @@ class Problem(ProblemDoors):
         conditions = _as_tuple(conditions, "conditions")
         time = time_of(domain)
         space = tuple(c for c in domain.coordinates if c != time)
+        parameters, functions = split_functions(parameters)
+        stated = Stated(equations, conditions, tuple(functions.items())) if functions else Stated()
+        if functions:
+            check_functions(functions, equations, conditions)
+            equations, conditions = stated.with_values(functions)
         equations = tuple(_written_out(e, space, "equations") for e in equations)
         conditions = tuple(_plain_condition(c, space) for c in conditions)
         residuals = tuple(residual_of(e, "equations") for e in equations)
-        unknowns = _find_unknowns(equations, residuals, domain)
-        _check_counts(equations, conditions, unknowns)
-        _check_integrals(residuals)
+        unknowns = find_unknowns(equations, residuals, domain)
+        check_counts(equations, conditions, unknowns)
+        check_integrals(residuals)
         values = read_parameters(parameters, domain.coordinates, unknowns)
         language = Language(tuple(domain.coordinates), time, unknowns, tuple(values))
         check_used(values, [*residuals, *(c.residual(language.coordinates) for c in conditions)])
@@ -109,15 +104,16 @@ class Problem(ProblemDoors):
             language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
             for i, r in enumerate(residuals)
         )
-        _check_interior(interior, unknowns)
+        check_interior(interior, unknowns)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "equations", equations)
         object.__setattr__(self, "conditions", conditions)
         object.__setattr__(self, "unknowns", unknowns)
         statements = [Statement(form, Inside()) for form in interior]
-        statements += _state_conditions(conditions, domain, language, interior)
+        statements += state_conditions(conditions, domain, language, interior)
         object.__setattr__(self, "statements", tuple(statements))
         object.__setattr__(self, "values", tuple(values.items()))
+        object.__setattr__(self, "stated", stated)
         object.__setattr__(self, "structure", {})
         object.__setattr__(self, "derived", {})
         self._check_jumps()
@@ -139,6 +135,13 @@ class Problem(ProblemDoors):
         >>> dict(decay.at(k=3.0).parameters), dict(decay.at({k: 4}).parameters)
         ({k: 3.0}, {k: 4.0})
         """
+        given = {k: v for p in parameters if isinstance(p, Mapping) for k, v in p.items()} | named
+        functions = {f: v for k, v in given.items() if (f := self.stated.find(k)) is not None}
+        if functions:
+            s = self.stated
+            rest = {k: v for k, v in given.items() if s.find(k) is None}
+            whole = {**dict(self.values), **dict(s.functions), **functions}
+            return Problem(self.domain, s.equations, s.conditions, whole).at(rest)
         values = changed(dict(self.values), parameters, named)
         other = object.__new__(Problem)
         own = {"values": tuple(values.items()), "derived": {}}
@@ -185,7 +188,11 @@ class Problem(ProblemDoors):
     def language(self) -> Language:
         """What the words of this problem mean, for expressions that come later."""
         return Language(
-            self.coordinates, time_of(self.domain), self.unknowns, tuple(s for s, _ in self.values)
+            self.coordinates,
+            time_of(self.domain),
+            self.unknowns,
+            tuple(s for s, _ in self.values),
+            self.stated.functions,
         )
 
     def __repr__(self) -> str:
@@ -195,7 +202,7 @@ class Problem(ProblemDoors):
 
 
 def _as_tuple(values: Any, argument: str) -> tuple[Any, ...]:
-    if isinstance(values, (sp.Basic, *_KINDS)):
+    if isinstance(values, (sp.Basic, *KINDS)):
         values = [values]
     if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
         raise ProblemError(
@@ -218,230 +225,6 @@ def _plain_condition(condition: Any, space: tuple[Any, ...]) -> Any:
     if not isinstance(condition, Condition):
         return condition
     return replace(condition, equation=_written_out(condition.equation, space, condition.label))
-
-
-def _without_deltas(form: Form) -> Form:
-    if form.deltas:
-        raise ProblemError(
-            form.name,
-            expected="finite values",
-            got="DiracDelta",
-            remedy="It stands in equations only, as a source; a narrow exp(-((x - a)/w)**2) is finite.",
-        )
-    return form
-
-
-def _find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain: Domain) -> tuple[Any, ...]:
-    """In the order of the equations, left sides first: S' = -bSI, I' = bSI - cI has the unknowns S, I."""
-    found: list[Any] = []
-    for equation, residual in zip(equations, residuals, strict=True):
-        left = equation.args[0].atoms(AppliedUndef) if isinstance(equation, sp.Equality) else set()
-        terms = [t for t in residual.atoms(AppliedUndef) if not is_known(t)]
-        ordered = sorted(terms, key=lambda t: (t not in left, sp.default_sort_key(t)))
-        found += [t for t in ordered if t not in found]
-    for u in found:
-        if set(u.args) != set(domain.coordinates) or len(u.args) != len(domain.coordinates):
-            names = ", ".join(map(str, domain.coordinates))
-            raise ProblemError(
-                "equations",
-                expected=f"unknowns of the coordinates of the domain, such as {u.func}({names})",
-                got=u,
-                remedy="Apply the unknown to the symbols the domain is made of (the same objects: "
-                "a symbol with other assumptions is another symbol).",
-            )
-    functions = [str(u.func) for u in found]
-    twice = sorted({n for n in functions if functions.count(n) > 1})
-    if twice:
-        raise ProblemError(
-            "equations",
-            expected="one way of writing each unknown",
-            got=f"{twice[0]} with its coordinates in different orders",
-            remedy="Apply each unknown to the coordinates in one order.",
-        )
-    return tuple(found)
-
-
-def _check_counts(equations: Any, conditions: Any, unknowns: Any) -> None:
-    if not equations:
-        raise ProblemError(
-            "equations", expected="at least one equation", got="none", remedy="Write equations=[sympy.Eq(…)]."
-        )
-    if not unknowns:
-        raise ProblemError(
-            "equations",
-            expected='an unknown such as sympy.Function("u")(x)',
-            got="equations without any unknown function",
-            remedy="Apply the function to the coordinates: u = sympy.Function('u')(x), not a symbol.",
-        )
-    if len(equations) < len(unknowns):
-        raise ProblemError(
-            "equations",
-            expected=f"as many equations as unknowns ({len(unknowns)})",
-            got=f"{len(equations)} for {', '.join(map(str, unknowns))}",
-            remedy="The problem is under-determined: add the missing equations.",
-        )
-    if not conditions:
-        raise ProblemError(
-            "conditions",
-            expected="at least one condition",
-            got="none",
-            remedy="Without conditions the solution is not unique: add Dirichlet(u, 0), Initial(u, …), ….",
-        )
-    for c in conditions:
-        if not isinstance(c, _KINDS):
-            raise ProblemError(
-                "conditions",
-                expected="Dirichlet, Neumann, Robin, Periodic, Initial or Condition",
-                got=repr(c),
-                remedy="Wrap an equation as Condition(equation, on=…).",
-            )
-
-
-def _check_integrals(residuals: tuple[Any, ...]) -> None:
-    for residual in residuals:
-        if residual.has(integral):
-            raise ProblemError(
-                "equations",
-                expected="derivatives and values of the unknowns",
-                got=sorted(residual.atoms(integral), key=str)[0],
-                remedy="Integrals stand in conditions: Condition(sympy.Eq(integral(u), 0)). Where an "
-                "equation has one, an unknown with v' = u stands for it.",
-            )
-
-
-def _check_interior(forms: tuple[Form, ...], unknowns: tuple[Any, ...]) -> None:
-    for i, form in enumerate(forms):
-        if form.needs_normal:
-            raise ProblemError(
-                form.name,
-                expected="derivatives by the coordinates",
-                got="dn(…), the normal derivative",
-                remedy="dn stands in boundary conditions only.",
-            )
-        if not form.jets:
-            raise ProblemError(
-                form.name,
-                expected="an equation that says something about an unknown",
-                got=f"{form.rest} = 0: the unknowns cancel",
-                remedy="Check the signs, or leave this equation out.",
-            )
-        twin = next((f for f in forms[:i] if replace(f, name=form.name) == form), None)
-        if twin is not None:
-            raise ProblemError(
-                form.name,
-                expected="an equation of its own",
-                got=f"the same as {twin.name}",
-                remedy="Equations that repeat each other determine no further unknown.",
-            )
-    for index, u in enumerate(unknowns):
-        if not any(jet.unknown == index for form in forms for jet in form.jets):
-            raise ProblemError(
-                "equations",
-                expected=f"an equation that determines {u}",
-                got="none: it cancels wherever it stands",
-                remedy=f"Add an equation for {u}, or leave it out.",
-            )
-
-
-def _state_conditions(
-    conditions: tuple[Any, ...], domain: Domain, language: Language, interior: tuple[Form, ...]
-) -> list[Statement]:
-    labels = _distinct([c.label for c in conditions])
-    sums = [
-        totals(r, c.on, domain, language, label)
-        if (r := c.residual(language.coordinates)).has(integral)
-        else []
-        for c, label in zip(conditions, labels, strict=True)
-    ]
-    regions = [s[0][1] if s else region_of(c, domain) for c, s in zip(conditions, sums, strict=True)]
-    forms = [
-        _periodic_forms(c, language, interior, label)
-        if isinstance(c, Periodic)
-        else [form for form, _ in s]
-        or [_without_deltas(language.equation(c.residual(language.coordinates), label))]
-        for c, s, label in zip(conditions, sums, labels, strict=True)
-    ]
-    subjects = [{jet.unknown for f in fs for jet in f.jets} for fs in forms]
-    out = []
-    for i, (condition, label) in enumerate(zip(conditions, labels, strict=True)):
-        region: Region = regions[i]
-        if not subjects[i]:
-            raise ProblemError(
-                label,
-                expected="an unknown in the condition",
-                got=condition.label,
-                remedy="A condition must say something about an unknown of the equations.",
-            )
-        if condition.on is None and region.sites == 1 and region.is_boundary:
-            taken = tuple(
-                r
-                for j, r in enumerate(regions)
-                if subjects[i] & subjects[j]
-                and r.is_boundary
-                and (r.sites == 2 or conditions[j].on is not None)
-            )
-            region = _remaining(region, taken, domain, label)
-        if sums[i]:
-            out += [Statement(_without_deltas(form), where) for form, where in sums[i]]
-            continue
-        for form in forms[i]:
-            if form.needs_normal and not region.has_normal:
-                raise ProblemError(
-                    f"{label}: on",
-                    expected="a place on one side of the boundary, where the normal is defined",
-                    got=condition.on,
-                    remedy="Write the derivative that you mean with Condition(u.diff(x) - value, on=…).",
-                    in_file='Write the derivative that you mean: equation = "u_x = 0".',
-                )
-            out.append(Statement(form, region))
-    return out
-
-
-def _remaining(region: Region, taken: tuple[Region, ...], domain: Domain, label: str) -> Region:
-    part = region.without(taken)
-    if taken and not part.mask(probe(domain)).any():
-        raise ProblemError(
-            f"{label}: on",
-            expected="a part of the boundary that no other condition on the same unknown names",
-            got="None, and the other conditions already name all of it",
-            remedy="Say where it holds with on=…; on=domain is the whole boundary.",
-            in_file='Say where it holds with on = "x = 0"; on = "domain" is the whole boundary.',
-        )
-    return part
-
-
-def _periodic_forms(
-    condition: Periodic, language: Language, interior: tuple[Form, ...], label: str
-) -> list[Form]:
-    if condition.u not in language.unknowns:
-        language.form(condition.u, label)  # raises, naming the unknown
-    d = len(language.coordinates)
-    index = language.unknowns.index(condition.u)
-    axis = language.coordinates.index(condition.x)
-    orders = [jet.alpha[axis] for form in interior for jet in form.jets if jet.unknown == index]
-    out = []
-    for k in range(max(orders, default=0)):
-        alpha = tuple(k if i == axis else 0 for i in range(d))
-        one = sp.Integer(1)
-        linear = ((Jet(index, alpha, 1), one), (Jet(index, alpha, 0), -one))
-        name = label if k == 0 else f"{label}, derivative {k}"
-        out.append(Form(name, language.variables, linear, (), sp.Integer(0)))
-    if not out:
-        raise ProblemError(
-            label,
-            expected=f"an equation with a {condition.x}-derivative of {condition.u}",
-            got="none",
-            remedy="A periodic condition is needed only where the equation differentiates.",
-        )
-    return out
-
-
-def _distinct(labels: list[str]) -> list[str]:
-    out = []
-    for i, label in enumerate(labels):
-        before = labels[:i].count(label)
-        out.append(label if not before else f"{label} ({before + 1})")
-    return out
 
 
 def condition_regions(problem: Problem) -> tuple[Region, ...]:

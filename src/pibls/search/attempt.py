@@ -18,6 +18,7 @@ from pibls.search.estimate import Norms, norms_of
 from pibls.search.pieced import fitted
 from pibls.search.probe import stiffness
 from pibls.search.starts import from_scratch, warm
+from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Cells, Choice, Space, Whole
 from pibls.system.cells import CellSystem
@@ -37,6 +38,8 @@ class Attempt:
     values: Array
     """The unknowns at the held-out points, (unknowns, n)."""
     seconds: float
+    work: float
+    """What it cost, without the clock (`search.work`)."""
     settings: dict[str, Any] = field(default_factory=dict)
     stiffness: float = np.inf
     """The least residual that a change of the solution by 1 somewhere causes; infinite if not probed."""
@@ -98,7 +101,9 @@ def attempt(
             soft = stiffness(bench, system, outcome, key)
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    return Attempt(space, outcome, residuals, values, seconds, {"basis": spec, "points": points}, soft)
+    work = dense(space.columns, outcome.steps)
+    settings = {"basis": spec, "points": points}
+    return Attempt(space, outcome, residuals, values, seconds, work, settings, soft)
 
 
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
@@ -128,7 +133,7 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box)
+    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
     if bench.pieced is not None:
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
         judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)

@@ -23,6 +23,7 @@ from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import Pieced, PieceFamily
 from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
@@ -46,6 +47,8 @@ class Bench:
     limits: Thresholds = field(default=DEFAULT, repr=False)
     extra: Enrichment = field(default_factory=Enrichment)
     """Singular functions to add to a basis."""
+    known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What the equations are at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
     pieced: Pieced | None = field(default=None, repr=False)
@@ -74,7 +77,7 @@ class Bench:
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
         extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
-        even = np.asarray(domain.interior(n, other), dtype=float)
+        even = np.asarray(domain.interior(n // 2, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)

@@ -42,14 +42,27 @@ class Budget:
     max_nodes: int
     callback: Callable[[Progress], object] | None = None
     history: list[Progress] = field(default_factory=list)
+    worked: float = 0.0
+    """What was done so far (`search.work`)."""
+    _took: float = 0.0
 
     @property
     def spent(self) -> float:
         return time.perf_counter() - self.began
 
-    def allows(self, seconds: float) -> bool:
-        """Whether an attempt of that many seconds still fits."""
-        return self.time_limit is None or self.spent + seconds <= self.time_limit
+    def charge(self, work: float, seconds: float) -> None:
+        """Count an attempt, and how long it took."""
+        self.worked += work
+        self._took += seconds
+
+    @property
+    def pace(self) -> float:
+        """Seconds on the clock for one of work, on this machine as busy as it is."""
+        return self._took / self.worked if self.worked > 0 else 1.0
+
+    def allows(self, work: float) -> bool:
+        """Whether an attempt that costs so much still fits."""
+        return self.time_limit is None or self.spent + self.pace * work <= self.time_limit
 
     def check(self) -> None:
         """Raise where the time is over."""

@@ -123,19 +123,20 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
     out = []
     faces = lowered.interfaces
     for joint in space.tree.joints(tuple(repeated)):
-        nodes = min(space.parts[joint.low].nodes, space.parts[joint.high].nodes)
+        nodes = space.parts[joint.low].nodes, space.parts[joint.high].nodes
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(across, joint.axis, fluxes)
-        jump = _jump(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        tied = tie(joint, traces, nodes, domain.contains, jump)
+        jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
+        extent = float(np.ptp(space.tree.box[joint.axis]))
+        tied = tie(joint, traces, nodes, domain.contains, extent, jump)
         if tied is not None:
             out.append(tied)
     return out
 
 
-def _jump(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
+def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
     """∂F + s δ = 0: F is smaller by s on the upper side of a plane with a source of the strength s."""
     faces, axis = lowered.interfaces, plane[0]
     equations = [r for r in lowered.residuals if r.region.is_inside]

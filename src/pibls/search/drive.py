@@ -13,13 +13,14 @@ from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
 from pibls.search.attempt import Attempt, attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
-from pibls.search.enrich import Enrichment, enrichment_of
+from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.estimate import ErrorEstimate, Norms, compare
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
@@ -65,27 +66,51 @@ class Answer:
 
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     """Solve as requested."""
+    keep_freed_memory()
     lowered, domain = lower(problem), problem.domain
-    extra = (
-        enrichment_of(lowered, domain, request.enrich)
-        if request.basis is None
-        else Enrichment(request.enrich)
-    )
-    bench = Bench.of(lowered, domain, request.seed, request.tol, extra)
-    bench = replace(bench, engine=request.engine)
+    if request.basis is not None:
+        return _as_given(_given_bench(problem, request), request)
+    if "corners" not in problem.derived:
+        found = worst_corners(lowered, domain)
+        problem.derived["corners"] = found, are_mild(found)
+    corners, mild = problem.derived["corners"]
+
+    def functions() -> Enrichment:
+        return enrichment_of(corners, lowered, domain, request.enrich)
+
     materials = materials_of(problem)
     if materials is not None:
-        bench = bench.in_pieces(materials)
-    if request.basis is not None:
-        return _as_given(bench, request)
-    return _searched(bench, request, callback)
+        bench = _bench(problem, request, functions()).in_pieces(materials)
+        return _searched(bench, request, callback, None)
+    if mild and not request.enrich:
+        # What the corners of a rectangle bring is made when the solution turns out to need it.
+        return _searched(_bench(problem, request), request, callback, functions if corners else None)
+    extra = functions()
+    bench = _bench(problem, request, extra)
+    return _searched(bench, request, callback, None if extra.strong else lambda: extra)
 
 
-def _searched(bench: Bench, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
+def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
+    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra)
+    return replace(bench, engine=request.engine)
+
+
+def _given_bench(problem: Problem, request: Request) -> Bench:
+    bench = _bench(problem, request, Enrichment(request.enrich))
+    materials = materials_of(problem)
+    return bench if materials is None else bench.in_pieces(materials)
+
+
+def _searched(
+    bench: Bench,
+    request: Request,
+    callback: Callable[[Progress], object] | None,
+    later: Callable[[], Enrichment] | None,
+) -> Answer:
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
-    search = Search(bench, budget, request.points, request.method, request.guess)
+    search = Search(bench, budget, request.points, request.method, request.guess, later)
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt

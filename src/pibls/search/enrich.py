@@ -94,12 +94,23 @@ class Enrichment:
         return Joined((spec, *less))
 
 
-def enrichment_of(lowered: LoweredProblem, domain: Domain, given: Sequence[BasisSpec] = ()) -> Enrichment:
-    """What corners and a person bring."""
+def worst_corners(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
+    """The corners that count; a digitised outline has hundreds that are as good as straight."""
     corners = corners_of(lowered, domain)
     if len(corners) > _MOST_CORNERS:
-        # The worst of them; a digitised outline has hundreds that are as good as straight.
         corners = tuple(sorted(corners, key=_first)[:_MOST_CORNERS])
+    return corners
+
+
+def are_mild(corners: Sequence[Corner]) -> bool:
+    """Whether they bring logarithms at most, which most data do not call for: those of a rectangle."""
+    return all(math.isinf(_first(corner)) for corner in corners)
+
+
+def enrichment_of(
+    corners: Sequence[Corner], lowered: LoweredProblem, domain: Domain, given: Sequence[BasisSpec] = ()
+) -> Enrichment:
+    """What corners and a person bring."""
     found = [functions_at(corner, lowered, domain) for corner in corners]
     strong = any(_first(corner) < _STRONG for corner in corners) or bool(given)
     singular = [c for c in corners if math.isfinite(_first(c))]

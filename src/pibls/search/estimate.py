@@ -108,12 +108,10 @@ def compare(
     rounding: float = DEFAULT.rounding,
 ) -> ErrorEstimate:
     """The error of the first, estimated from an independent second solution."""
-    u, other = (unknowns_at(*f, where.all, unknowns) for f in (first, second))
-    even = where.even
-    mean_u, mean_other = (unknowns_at(*f, even, unknowns) for f in (first, second))
-    found = estimated(
-        u - other, mean_u - mean_other, np.abs(u).max(axis=1, initial=0.0), where, safety, rounding
-    )
+    X, n = np.concatenate([where.all, where.even]), len(where.all)
+    u, other = (unknowns_at(*f, X, unknowns) for f in (first, second))
+    difference, sizes = u - other, np.abs(u[:, :n]).max(axis=1, initial=0.0)
+    found = estimated(difference[:, :n], difference[:, n:], sizes, where, safety, rounding)
     return replace(found, pair=(first, second))
 
 

@@ -48,6 +48,8 @@ def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
     axes = [last] if time_of(domain) is not None else list(range(last, -1, -1))
     for axis in axes:
         orders = orders_in(lowered, axis)
+        if sum(orders) > sum(not r.region.is_inside for r in lowered.residuals):
+            continue  # fewer conditions than it takes to begin
         for start, stop in (box[axis], box[axis][::-1]):
             found = [_kind(r.region, domain, axis, float(start)) for r in lowered.residuals]
             beginning = tuple(i for i, kind in enumerate(found) if kind == "start")
@@ -64,6 +66,13 @@ def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)
+
+
+def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:
+    """Whether u or its rates jump at some time: windows begin where the last one ended, and know no jump."""
+    faces = lowered.interfaces
+    planes = {*faces.jumping, *(plane for _, plane, _ in faces.sources)}
+    return any(axis == evolution.axis for axis, _ in planes)
 
 
 def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:

@@ -8,24 +8,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.arrays import Array
 from pibls.basis.quasi import spread
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.divided import Reference
 from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.evolution import jumps_in_time
 from pibls.search.plan import Offer, Plan
-from pibls.search.windows import NODES, Demand, Followed, Follower, floor_of
+from pibls.search.ways import InWaves, Way
+from pibls.search.windows import Demand, Followed, floor_of
 from pibls.solver import Outcome
 from pibls.space import Cells
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
-_USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows take until the tolerance is met, roughly
-_TIGHTER = 0.01
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _MOST = 20_000
 _LATE = "the time limit was reached"
@@ -36,36 +34,37 @@ class WindowPlan(Plan):
     """Windows in time, each with its cells in space."""
 
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
+    way: Way = field(default_factory=InWaves)
+    """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0
-    _softened: Array = field(default_factory=lambda: np.empty((0, 0)))
-    """Where the beginning was left open: also in the second solution."""
 
     def offer(self) -> Offer | None:
         if (
             self.status is not None
             or self.bench.evolution is None
-            or self.bench.lowered.dimension not in NODES
+            or jumps_in_time(self.bench.lowered, self.bench.evolution)
         ):
             return None
-        usual = _USUAL[self.bench.lowered.dimension]
-        return Offer(0.0, usual)  # it ends when its time does, with what it has until then
+        usual = self.way.seconds(self.bench)
+        # It ends when its time does, with what it has until then.
+        return None if usual is None else Offer(0.0, usual)
 
     def advance(self) -> None:
         bench = self.bench
         if self.demand is None:
-            self.demand = Demand.of(bench.tol, bench)
+            self.demand = self.way.demand(bench)
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            first = self._follow(1.0, None)
-            if first is None or not first.windows:
+            first = self._follow(None)
+            if first is None or not first.windows or self.way.gives_up(first):
                 self.status = Status.STALLED
                 return
             found = self._judged(first, time.perf_counter() - began)
             known = self.best, self.error
             self.best, self.error = found, UNCHECKED
             self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
-            second = self._follow(bench.limits.other_scale, first)
+            second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = compare(
                     found.function,
@@ -96,30 +95,28 @@ class WindowPlan(Plan):
         if self.demand.tail <= floor or not math.isfinite(excess):
             self.status = Status.FLOOR
             return
-        share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
+        most, aim = self.way.tighter
+        share = min(most, aim * self.bench.tol / excess)
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
-    def _follow(self, shrink: float, before: Followed | None) -> Followed | None:
+    def _follow(self, before: Followed | None) -> Followed | None:
         bench = self.bench
         self._key += 1
-        d = bench.lowered.dimension
-        reference = Reference.drawn(NODES[d], d, shrink, bench.stream(1, 1000 + self._key))
         assert self.demand is not None
 
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check()
             if windows > 0:
-                self.budget.tell(
-                    Progress(reference.nodes * cells, 0.0, None, self.budget.spent, t, windows, cells)
-                )
+                nodes = self.way.nodes(bench) * cells
+                self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
 
-        follower = Follower(bench, self.demand, reference, check)
+        follower = self.way.follower(bench, self.demand, self._key, before, check)
+        if follower is None:
+            return None
         try:
             if before is not None:
-                follower.softened = self._softened
                 return follower.replay(before)
             found = follower.run()
-            self._softened = follower.softened
             if follower.rough is not None:
                 self.notes["rough"] = follower.rough
             return found
@@ -153,7 +150,9 @@ class WindowPlan(Plan):
         judged, values = residuals_at(bench.lowered, points, space, w, box)
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
-        return Attempt(space, outcome, residuals, values, seconds, {"windows": len(followed.windows)})
+        work = self.way.seconds(bench) or seconds
+        self.budget.charge(work, seconds)
+        return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
     def _where(self, followed: Followed) -> Where:
         """Places in every window and cell; the norm's points are those that the evolution has reached."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +13,13 @@ from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.cells import CellPlan
+from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
+from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
 from pibls.search.waves import WavePlan
+from pibls.search.ways import InMoments
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -23,7 +28,7 @@ from pibls.system.points import Points
 _LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
 _POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
-_SOON = 0.5  # seconds that waves alone may need before singular functions of weak corners are added
+_SOON = 0.5  # seconds that others may need before what weak corners bring is tried
 _SHORT = 2.0  # … unless it takes less than this many seconds
 
 
@@ -36,36 +41,38 @@ class Search:
     points: Points | None = None
     method: Method | None = None
     guess: Space | None = None
+    later: Callable[[], Enrichment] | None = None
+    """What weak corners bring, tried when nothing else is nearly there."""
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
+    weak: Plan | None = None
 
     def __post_init__(self) -> None:
-        waves = WavePlan(self.bench, self.budget, points=self.points, method=self.method, guess=self.guess)
-        self.plans = [waves]
-        if self.bench.extra:
-            self.plans.append(
-                WavePlan(
-                    self.bench,
-                    self.budget,
-                    points=self.points,
-                    method=self.method,
-                    guess=self.guess,
-                    extra=self.bench.extra,
-                    patience=0.0 if self.bench.extra.strong or self.bench.pieced else _SOON,
-                    tries=1,
-                )
-            )
+        self.plans = [self._waves(self.bench)]
         if self.bench.pieced is not None:
-            self.plans = self.plans[-1:]  # what corners bring costs little beside all pieces
-        elif self.points is None and self.method is None:
+            # What corners bring costs little beside all pieces; and nothing else knows of these.
+            self.plans = [self._waves(self.bench, self.bench.extra)]
+            return
+        if self.bench.extra.strong:
+            self.plans.append(self._waves(self.bench, self.bench.extra))
+        if self.points is None and self.method is None:
             divided: list[Plan] = [
+                OrbitPlan(self.bench, self.budget),
+                WindowPlan(self.bench, self.budget, way=InMoments()),
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
-            self.plans = able if self.bench.lowered.interfaces.planes and able else [*self.plans, *able]
+            if self.bench.lowered.interfaces.planes and able:
+                self.plans, self.later = able, None
+            else:
+                self.plans += able
+
+    def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
+        more: dict[str, Any] = {} if extra is None else {"extra": extra, "tries": 1}
+        return WavePlan(bench, self.budget, points=self.points, method=self.method, guess=self.guess, **more)
 
     def run(self) -> None:
         """Search; an interruption ends it with the best so far, if there is one."""
@@ -86,21 +93,25 @@ class Search:
     def _spend(self) -> None:
         while True:
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
+            if self.later is not None and all(offer.remaining > _SOON for _, offer in offers):
+                self._look_at_corners(self.later())
+                continue
             if not offers:
                 self._at_the_end()
                 return
             plan, offer = min(offers, key=lambda pair: pair[1].remaining)
             alone = self.bench.pieced is not None  # nothing else will ever do it: go on while there is room
-            if not (alone or math.isfinite(offer.remaining)) and offer.seconds > 0.5 * self.budget.spent:
+            if not (alone or math.isfinite(offer.remaining)) and offer.work > 0.5 * self.budget.worked:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return
-            if self.found is not None and not self.budget.allows(offer.seconds):
+            if self.found is not None and not self.budget.allows(offer.work):
                 self.status = Status.TIME_LIMIT
                 return
-            if offer.seconds > max(_LONG * self.budget.spent, _SHORT) and self.found is not None:
+            if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
                 now = self.found
+                expected = self.budget.pace * offer.work
                 self.budget.tell(
-                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=offer.seconds)
+                    Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
                 )
             plan.hear_of(self.found)
             plan.advance()
@@ -111,6 +122,13 @@ class Search:
                 self.status, self.winner = plan.status, plan
                 return
 
+    def _look_at_corners(self, extra: Enrichment) -> None:
+        """Try what weak corners bring too."""
+        self.later = None
+        if extra:
+            self.weak = self._waves(replace(self.bench, extra=extra), extra)
+            self.plans.append(self.weak)
+
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
         ended = [plan.status for plan in self.plans if plan.status is not None]
@@ -119,7 +137,7 @@ class Search:
                 self.status = status
                 return
         # What is added for weak corners explains no contradiction: it has no say in this.
-        usual = [p for p in self.plans if not (isinstance(p, WavePlan) and p.patience > 0)]
+        usual = [plan for plan in self.plans if plan is not self.weak]
         poor = self.found is None or self.found.relative > _POOR
         if (
             self.bench.pieced is None

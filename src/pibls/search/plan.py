@@ -24,8 +24,8 @@ _POOR = 1e-2
 class Offer:
     """The next attempt of a plan."""
 
-    seconds: float
-    """What the attempt will take."""
+    work: float
+    """What the attempt will cost (`search.work`)."""
     remaining: float
     """What the plan expects to need until the tolerance is met; infinite where it has no hope."""
 

@@ -48,8 +48,8 @@ class Thresholds:
 
     # -- one basis --
     loose: float = 1e-5
-    """A tolerance that fewer functions meet, mostly at the first width: 96 of them leave 1e-7 to 3e-5 in
-    four of TC-4 to TC-8, and tol = 1e-4 takes 0.2 to 0.4 of the time of 1e-10."""
+    """A tolerance that fewer functions meet, mostly at the first width: 112 of them leave 1e-8 to 3e-5 in
+    four of TC-4 to TC-8, and tol = 1e-4 takes 0.24 to 0.45 of the time of 1e-10."""
     at_once: tuple[float, float] = (0.03, 0.5)
     """A residual, in units of a tight and of a loose tol, at which the first width is confirmed at once."""
     flat: float = 0.5
@@ -93,9 +93,6 @@ class Thresholds:
     1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
     window_growth: float = 2.0
     """The longest of two windows in a row over the shorter one."""
-    shadow: float = 0.8
-    """Windows of the second solution relative to those of the first: a window so long that a spurious
-    solution fits in it (Kepler's orbit through the centre) has another one at another length."""
 
 
 DEFAULT = Thresholds()

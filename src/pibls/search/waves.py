@@ -27,12 +27,12 @@ from pibls.system.points import Points
 
 _FIRST = {1: 32, 2: 128, 3: 256}
 _MOVES = 6
-_CHEAP = 256  # functions on a line: up to there a doubling costs next to nothing
+_CHEAP = 256  # functions: up to there a doubling costs next to nothing, on a line at least
 _SURE = 3.0  # digits from which their number says how many more are needed
 _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
-_GROWTH = 6.0  # seconds of an attempt over those of one half as wide
+_GROWTH = 6.0  # work of an attempt over that of one half as wide
 
 
 @dataclass
@@ -47,9 +47,6 @@ class WavePlan(Plan):
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
-    patience: float = 0.0
-    """Seconds that others may expect to need before this is begun."""
-    slow: int = 0
     _key: int = 0
     _same: int = 0
     """Doublings that changed nothing."""
@@ -69,7 +66,7 @@ class WavePlan(Plan):
         if self.extra:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
-            first = 3 * first // 4  # a loose tolerance is met by fewer functions
+            first = 7 * first // 8  # a loose tolerance is met by fewer functions
         if self.bench.pieced is not None:
             first = int(first * self.bench.pieced.blocks)
         if self.now is None:
@@ -84,13 +81,16 @@ class WavePlan(Plan):
         """
         assert self.now is not None
         digits = -math.log10(max(self.now.relative, 1e-300))
-        if width * self.bench.lowered.unknowns <= self.bench.limits.searched or digits < _SURE:
+        limits, tol = self.bench.limits, self.bench.tol
+        # At the limits of rounding more functions are worth more than their digits say.
+        cheap = limits.searched if tol < limits.dense_below else _CHEAP if tol < limits.loose else 0
+        if width * self.bench.lowered.unknowns < cheap or digits < _SURE:
             return 2 * width
         wanted = _SPARE - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
 
     def _growth(self, factor: float) -> float:
-        """Seconds of an attempt that many times wider over those of the last."""
+        """Work of an attempt that many times wider over that of the last."""
         assert self.now is not None
         width = self._width(self.now)
         wider = max(factor, 1.0) * width + self.extra.size
@@ -104,29 +104,29 @@ class WavePlan(Plan):
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, self.patience)
-        seconds = self._growth(self._next / self._width(self.now)) * self.now.seconds
+            return Offer(0.0, 0.0)
+        work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
-            return Offer(seconds, seconds)  # one width tells nothing about the rate
+            return Offer(work, work)  # one width tells nothing about the rate
         needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
         rate = 0.0
         if self.last is not None:
             rate = math.log10(max(self.last.relative, 1e-300) / max(self.now.relative, 1e-300))
             rate /= max(math.log2(self._width(self.now) / self._width(self.last)), 0.5)
         if needed <= 0:
-            return Offer(seconds, seconds)
+            return Offer(work, work)
         if self._is_spectral:
             # Digits in proportion to the width.
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
-                return Offer(seconds, max(seconds, self._growth(factor) * self.now.seconds))
+                return Offer(work, max(work, self._growth(factor) * self.now.work))
         if rate <= 0.3 or not math.isfinite(needed):
-            return Offer(seconds, math.inf)
+            return Offer(work, math.inf)
         steps = math.ceil(needed / rate)
         if self._width(self.now) * 2 ** (steps - 1) > self._most:
-            return Offer(seconds, math.inf)
-        return Offer(seconds, sum(self.now.seconds * self._growth(2.0**i) for i in range(1, steps + 1)))
+            return Offer(work, math.inf)
+        return Offer(work, sum(self.now.work * self._growth(2.0**i) for i in range(1, steps + 1)))
 
     @property
     def _is_spectral(self) -> bool:
@@ -141,14 +141,22 @@ class WavePlan(Plan):
         assert nodes is not None
         now = self._attempt(self.family, nodes, self.now)
         limits = self.bench.limits
-        if self.now is not None and now.relative > max(limits.slow * self.now.relative, 1e-7):
+        if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
-            self.slow = self.slow + 1 if now.relative > limits.flat * self.now.relative else 0
         self.last, self.now = self.now, now
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
         self._judge()
+
+    def _is_flat(self, now: Attempt, last: Attempt) -> bool:
+        """Whether more functions gain nothing, so close to a solution that what is left is rounding."""
+        limits = self.bench.limits
+        return limits.small > now.relative > self._left(limits.flat, now, last)
+
+    def _left(self, share: float, now: Attempt, last: Attempt) -> float:
+        """What would be left of the last residual if a doubling left that share of it."""
+        return float(share ** math.log2(self._width(now) / self._width(last)) * last.relative)
 
     def _attempt(
         self,
@@ -165,6 +173,7 @@ class WavePlan(Plan):
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
+        self.budget.charge(found.work, found.seconds)
         self.tell(found)
         return found
 
@@ -185,7 +194,7 @@ class WavePlan(Plan):
         family: WaveFamily = self.family
         candidates = family.neighbours()
         for _ in range(_MOVES):
-            if not candidates or not self.budget.allows(len(candidates) * now.seconds):
+            if not candidates or not self.budget.allows(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative)
@@ -200,7 +209,7 @@ class WavePlan(Plan):
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
-        flat = last is not None and limits.small > now.relative > limits.flat * last.relative
+        flat = last is not None and self._is_flat(now, last)
         at_limit = self._next is None
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
@@ -210,7 +219,7 @@ class WavePlan(Plan):
             return
         if stale and self.best is not None:
             now, flat = self.best, flat or self.best.relative < limits.holds
-        if not self.budget.allows(now.seconds):
+        if not self.budget.allows(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)

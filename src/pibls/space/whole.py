@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
-from pibls.basis.protocol import seen_from, summed
+from pibls.basis.protocol import Operator, operated, seen_from, summed
 from pibls.problem import Jet
 
 SLICE_ENTRIES = 1 << 16
@@ -67,6 +67,17 @@ class Whole:
             for alpha, phi in zip(ordered, self.bases[owner].jets(X, ordered), strict=True):
                 out[owner, alpha] = phi
         return out
+
+    def operated(self, X: Array, wanted: Iterable[tuple[int, Operator]]) -> dict[tuple[int, Operator], Array]:
+        """Σ c ∂^α A_k (n, M) for each wanted operator and owner k."""
+        by_owner: dict[int, dict[Operator, None]] = {}
+        for owner, terms in wanted:
+            by_owner.setdefault(owner, {})[terms] = None
+        return {
+            (owner, terms): phi
+            for owner, operators in by_owner.items()
+            for terms, phi in zip(operators, operated(self.bases[owner], X, list(operators)), strict=True)
+        }
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])

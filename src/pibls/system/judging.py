@@ -38,6 +38,23 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What a residual is at points, whatever the solution: data, coefficients, and ρ where it is linear."""
+
+    data: Array
+    coefficients: Array
+    rest: Array | None
+
+    @classmethod
+    def of(cls, residual: Residual, where: PointSet) -> Known:
+        X, normals = where.sites[0], where.normals
+        data = residual.known_data(X)
+        none = np.empty((0, len(X)))
+        rest = None if residual.nonlinear else residual.rest(X, normals, data, none)
+        return cls(data, residual.coefficients(X, normals, data), rest)
+
+
+@dataclass(frozen=True)
 class Scale:
     """How large each unknown is, and over which lengths it varies at least."""
 
@@ -63,11 +80,14 @@ def residuals_at(
     w: Array,
     box: Array,
     least: Array | float = 0.0,
+    known: dict[int, Known] | None = None,
 ) -> tuple[dict[str, Judged], Array]:
     """r(w) by name at other points, and the unknowns there (unknowns, n); no matrix is formed.
 
-    ``least``: the sizes that the unknowns have elsewhere.
+    ``least``: the sizes that the unknowns have elsewhere. ``known`` keeps what the equations are at these
+    points, for the next time that they are asked there.
     """
+    known = {} if known is None else known
     zero = (0,) * lowered.dimension
     jets: dict[Region, dict[Jet, Array]] = {}
     for region, found in points.items():
@@ -85,17 +105,19 @@ def residuals_at(
     judged: dict[str, Judged] = {}
     for r in lowered.residuals:
         if len(points[r.region]):
-            term = _judge(r, points[r.region], jets[r.region], scale)
+            if id(r) not in known:
+                known[id(r)] = Known.of(r, points[r.region])
+            term = _judge(r, points[r.region], known[id(r)], jets[r.region], scale)
             judged[r.name] = term if r.name not in judged else judged[r.name] + term
     return judged, unknowns
 
 
-def _judge(residual: Residual, where: PointSet, jets: Mapping[Jet, Array], scale: Scale) -> Judged:
-    X, normals = where.sites[0], where.normals
-    data = residual.known_data(X)
-    a = residual.coefficients(X, normals, data)
+def _judge(
+    residual: Residual, where: PointSet, known: Known, jets: Mapping[Jet, Array], scale: Scale
+) -> Judged:
+    X, normals, data, a = where.sites[0], where.normals, known.data, known.coefficients
     nonlinear = np.array([jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
-    rest = residual.rest(X, normals, data, nonlinear)
+    rest = residual.rest(X, normals, data, nonlinear) if known.rest is None else known.rest
     sizes = np.abs(rest)
     if residual.nonlinear:
         # At a solution the rest may cancel within itself: its terms are as large as its slopes say.

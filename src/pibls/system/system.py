@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.protocol import Operator
 from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -187,32 +189,40 @@ def _assemble_region(
         for r in residuals
         for j in r.nonlinear
     }
+    terms = [
+        [
+            term
+            for (site, unknown), found in _by_place(r, a).items()
+            for term in _terms(site, unknown, owners[unknown], found, apart=points.weights is not None)
+        ]
+        for r, a in zip(residuals, coefficients, strict=True)
+    ]
     step = max(SLICE_ENTRIES // space.nodes, 16)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         seen: set[tuple[int, int]] = set()  # blocks that hold something already
         for site, sites in enumerate(points.sites):
-            wanted = [j for r in residuals for j in (*r.linear, *r.nonlinear) if j.site == site]
-            jets = space.tables(sites[part], ((owners[j.unknown], j.alpha) for j in wanted))
-            for residual, row, a in zip(residuals, rows, coefficients, strict=True):
-                if points.weights is not None:
-                    for c, jet in zip(a, residual.linear, strict=True):
-                        target = matrix[row, space.slices[jet.unknown]]
-                        _gather(target, jets[owners[jet.unknown], jet.alpha], c[part], points.weights, start)
-                    continue
-                target = matrix[row][part]
-                for c, jet in zip(a, residual.linear, strict=True):
-                    if jet.site == site:
-                        _add(
-                            target[:, space.slices[jet.unknown]],
-                            jets[owners[jet.unknown], jet.alpha],
-                            c[part],
-                            first=(jet.unknown, row.start) not in seen,
-                        )
-                        seen.add((jet.unknown, row.start))
+            wanted = [(t.owner, t.operator) for some in terms for t in some if t.site == site]
+            wanted += [(jet.unknown, ((jet.alpha, 1.0),)) for jet in kept if jet.site == site]
+            tables = space.operated(sites[part], wanted)
+            for row, some in zip(rows, terms, strict=True):
+                for t in some:
+                    if t.site != site:
+                        continue
+                    phi, columns = tables[t.owner, t.operator], space.slices[t.unknown]
+                    if points.weights is not None:
+                        _gather(matrix[row, columns], phi, t.factor[part], points.weights, start)
+                        continue
+                    target = matrix[row][part][:, columns]
+                    factor = 1.0 if t.factor is _ONES else t.factor[part, None]
+                    if (t.unknown, row.start) in seen:
+                        target += phi if t.factor is _ONES else factor * phi
+                    else:
+                        np.multiply(phi, factor, out=target)
+                    seen.add((t.unknown, row.start))
             for jet, storage in kept.items():
                 if jet.site == site:
-                    storage[part] = jets[jet.unknown, jet.alpha]
+                    storage[part] = tables[jet.unknown, ((jet.alpha, 1.0),)]
     return [
         (v, tuple(kept[_owned(j, owners)] for j in r.nonlinear)) for r, v in zip(residuals, data, strict=True)
     ]
@@ -223,13 +233,37 @@ def _owned(jet: Jet, owners: tuple[int, ...]) -> Jet:
     return Jet(owners[jet.unknown], jet.alpha, jet.site)
 
 
-def _add(target: Array, phi: Array, c: Array, first: bool) -> None:
-    """target += diag(c) phi, with as few passes as possible."""
-    factor = c[0] if np.all(c == c[0]) else c[:, None]
-    if first:
-        np.multiply(phi, factor, out=target)
-    else:
-        target += phi if np.isscalar(factor) and factor == 1.0 else factor * phi
+_ONES = np.ones(0)
+"""In place of a factor that is 1 everywhere."""
+
+
+class _Term(NamedTuple):
+    """diag(factor) Σ c ∂^α A w_unknown, at one of the sites of a region."""
+
+    site: int
+    unknown: int
+    owner: int
+    operator: Operator
+    factor: Array
+
+
+def _by_place(residual: Residual, a: Array) -> dict[tuple[int, int], list[tuple[MultiIndex, Array]]]:
+    """The derivatives of a residual with their coefficients, by site and unknown."""
+    out: dict[tuple[int, int], list[tuple[MultiIndex, Array]]] = {}
+    for jet, c in zip(residual.linear, a, strict=True):
+        out.setdefault((jet.site, jet.unknown), []).append((jet.alpha, c))
+    return out
+
+
+def _terms(
+    site: int, unknown: int, owner: int, found: list[tuple[MultiIndex, Array]], *, apart: bool
+) -> list[_Term]:
+    """What has numbers as coefficients makes one term together; ``apart``: each one by itself."""
+    constant = [] if apart else [(alpha, float(c[0])) for alpha, c in found if len(c) and np.all(c == c[0])]
+    out = [_Term(site, unknown, owner, tuple(constant), _ONES)] if constant else []
+    known = {alpha for alpha, _ in constant}
+    out += [_Term(site, unknown, owner, ((alpha, 1.0),), c) for alpha, c in found if alpha not in known]
+    return out
 
 
 def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> None:

@@ -1,0 +1,98 @@
+r"""a(x) = f_{i₁}(ξ₁) ⋯ f_{i_d}(ξ_d), ξ = (x - centre)/half: products of polynomials, or of whole waves.
+
+Along each coordinate the factors are Legendre polynomials P₀, …, P_{n-1}, or, where the solution repeats
+itself, 1, cos πξ, sin πξ, …, sin πKξ: waves with whole wavenumbers are periodic to rounding, with no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+
+
+@lru_cache(maxsize=64)
+def _derivative(n: int) -> Array:
+    """Coefficients of P'ⱼ in P₀, …, P_{n-1}: P'_j = Σ (2i+1) P_i over i = j-1, j-3, …"""
+    D = np.zeros((n, n))
+    for j in range(n):
+        i = np.arange(j - 1, -1, -2)
+        D[i, j] = 2 * i + 1
+    return D
+
+
+def legendre(s: Array, n: int, order: int = 0) -> Array:
+    """∂^order of P₀, …, P_{n-1} at s, (N, n)."""
+    table = np.polynomial.legendre.legvander(np.asarray(s), n - 1)
+    for _ in range(order):
+        table = table @ _derivative(n)
+    return np.asarray(table)
+
+
+def waves(s: Array, n: int, order: int = 0) -> Array:
+    """∂^order of 1, cos πs, sin πs, cos 2πs, … at s, (N, n) with odd n."""
+    k = np.pi * np.arange(1, n // 2 + 1)
+    # Whole turns are taken off first, so that both ends of a period agree to the last digit.
+    angle = np.asarray(s)[:, None] * k
+    out = np.empty((len(angle), n))
+    out[:, 0] = 1.0 if order == 0 else 0.0
+    cosine, sine = np.cos(angle), np.sin(angle)
+    turned = [(cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine)][order % 4]
+    out[:, 1::2], out[:, 2::2] = turned[0] * k**order, turned[1] * k**order
+    return out
+
+
+@dataclass(frozen=True)
+class ProductBasis:
+    """``sizes`` factors along each coordinate; those in ``repeated`` are waves."""
+
+    sizes: tuple[int, ...]
+    repeated: tuple[int, ...]
+    centre: Array
+    half: Array
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.sizes))
+
+    def factor(self, X: Array, axis: int, order: int) -> Array:
+        """∂^order of the factors along an axis, (N, sizes[axis])."""
+        s = (X[:, axis] - self.centre[axis]) / self.half[axis]
+        family = waves if axis in self.repeated else legendre
+        table = family(s, self.sizes[axis], order)
+        return table / self.half[axis] ** order if order else table
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        known: dict[tuple[int, int], Array] = {}
+        out = []
+        for alpha in alphas:
+            table = np.ones((len(X), 1))
+            for axis, order in enumerate(alpha):
+                if (axis, order) not in known:
+                    known[axis, order] = self.factor(X, axis, order)
+                table = (table[:, :, None] * known[axis, order][:, None, :]).reshape(len(X), -1)
+            out.append(np.asfortranarray(table))
+        return out
+
+    def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """∂^α A w for each wanted (α, w), (wanted, N): one coordinate after another, no table is made."""
+        known: dict[tuple[int, int], Array] = {}
+        out = np.empty((len(wanted), len(X)))
+        for i, (alpha, w) in enumerate(wanted):
+            for axis, order in enumerate(alpha):
+                if (axis, order) not in known:
+                    known[axis, order] = self.factor(X, axis, order)
+            left = known[0, alpha[0]] @ w.reshape(self.sizes[0], -1)
+            for axis, order in enumerate(alpha[1:], start=1):
+                left = left.reshape(len(X), self.sizes[axis], -1)
+                left = np.einsum("ni,nij->nj", known[axis, order], left)
+            out[i] = left[:, 0] if left.ndim == 2 else left
+        return out
+
+    def seen_from(self, centre: Array, half: Array) -> ProductBasis:
+        """The same functions of the coordinates (x - centre)/half."""
+        return ProductBasis(self.sizes, self.repeated, (self.centre - centre) / half, self.half / half)

@@ -1,0 +1,426 @@
+r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: the points and functions of an evolution in space.
+
+On a line a chain of cells with polynomials, or, where the solution repeats itself, waves with whole
+wavenumbers and no cells; in the plane one piece, polynomials or waves along each coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.product import ProductBasis, legendre, waves
+from pibls.domain import Boundary, faces_of
+from pibls.problem import Region
+from pibls.problem.lowering import Residual
+from pibls.search.bench import Bench
+from pibls.search.divided import jump_at
+from pibls.space import Cells, CellTree, Whole
+from pibls.space.tree import Joint, Numbers
+from pibls.system.lines import Group, Held, Lines, Site, group_of, without
+from pibls.system.traces import Trace, beside, traces_of
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Cells, and the functions in each of them along the coordinates of space."""
+
+    tree: CellTree
+    sizes: tuple[int, ...]
+    repeated: tuple[bool, ...]
+
+    @property
+    def functions(self) -> int:
+        return int(np.prod(self.sizes))
+
+
+@lru_cache(maxsize=64)
+def nodes_of(n: int, repeats: bool) -> Array:
+    """n points in [-1, 1]: Gauss's, or as many that divide the circle."""
+    if repeats:
+        return np.asarray(-1.0 + 2.0 * (np.arange(n) + 0.5) / n)
+    return np.asarray(np.polynomial.legendre.leggauss(n)[0])
+
+
+@lru_cache(maxsize=64)
+def _to_coefficients(n: int, repeats: bool) -> Array:
+    """From values at the n points to coefficients."""
+    return np.asarray(np.linalg.inv((waves if repeats else legendre)(nodes_of(n, repeats), n)), dtype=float)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Turns an evolution and a resolution into rows; where it cannot, it is not `fitting`."""
+
+    bench: Bench
+    conditions: tuple[tuple[Residual, Array, Array], ...]
+    """Those at the ends: points (N, d) and normals."""
+    periods: tuple[Residual, ...]
+    orders: tuple[tuple[int, ...], ...]
+    """The highest derivative of each unknown along each coordinate of space."""
+    partner: tuple[int, ...]
+    """For each equation the unknown that it determines."""
+
+    @property
+    def axis(self) -> int:
+        found = self.bench.evolution
+        assert found is not None
+        return found.axis
+
+    @cached_property
+    def free(self) -> tuple[int, ...]:
+        """The coordinates of space."""
+        return tuple(i for i in range(self.bench.lowered.dimension) if i != self.axis)
+
+    @cached_property
+    def equations(self) -> tuple[Residual, ...]:
+        return tuple(r for r in self.bench.lowered.residuals if r.region.is_inside)
+
+    @cached_property
+    def repeated(self) -> tuple[bool, ...]:
+        """Along which coordinates every unknown repeats itself with all its derivatives."""
+        unknowns = self.bench.lowered.unknowns
+        out = []
+        for i, axis in enumerate(self.free):
+            counts = [0] * unknowns
+            for r in self.periods:
+                if r.region.period == axis:
+                    counts[r.linear[0].unknown] += 1
+            planes = any(a == axis for a, _ in self.bench.lowered.interfaces.planes)
+            whole = all(counts[k] >= max(self.orders[i][k], 1) for k in range(unknowns))
+            out.append(whole and not planes)
+        return tuple(out)
+
+    @classmethod
+    def of(cls, bench: Bench) -> Places | None:
+        """None where this is no evolution of that kind."""
+        e, lowered = bench.evolution, bench.lowered
+        if e is None or lowered.dimension not in (2, 3) or not _is_box(bench):
+            return None
+        if any(r.region.is_sum for r in lowered.residuals):
+            return None
+        inside = [r for r in lowered.residuals if r.region.is_inside]
+        if len(inside) != lowered.unknowns:
+            return None
+        free = [i for i in range(lowered.dimension) if i != e.axis]
+        conditions: list[tuple[Residual, Array, Array]] = []
+        periods: list[Residual] = []
+        for i, r in enumerate(lowered.residuals):
+            if r.region.is_inside:
+                continue
+            if i in e.beginning:
+                if not _is_beginning(r, e.axis, e.orders):
+                    return None
+            elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
+                return None
+            elif r.region.period is not None:
+                periods.append(r)
+            else:
+                found = _ends(r.region, bench, free)
+                if found is None:
+                    return None
+                conditions.append((r, *found))
+        orders = tuple(
+            tuple(
+                max(
+                    (j.alpha[a] for r in inside for j in r.jets if j.unknown == k),
+                    default=0,
+                )
+                for k in range(lowered.unknowns)
+            )
+            for a in free
+        )
+        if len(free) == 1:
+            count = sum(len(X) for _, X, _ in conditions) + len(periods)
+            if count != sum(orders[0]):
+                return None
+        elif lowered.interfaces.planes:
+            return None
+        return cls(
+            bench, tuple(conditions), tuple(periods), orders, _partners(inside, e.axis, lowered.unknowns)
+        )
+
+    def basis(
+        self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
+    ) -> ProductBasis:
+        """The functions in space and time over a box (d, 2)."""
+        counts = dict(zip(self.free, sizes, strict=True)) | {self.axis: moments}
+        waves_along = tuple(a for a, yes in zip(self.free, repeated, strict=True) if yes)
+        half = 0.5 * (box[:, 1] - box[:, 0])
+        return ProductBasis(tuple(counts[i] for i in range(len(box))), waves_along, box.mean(axis=1), half)
+
+    def space(self, found: Resolution, low: float, high: float, moments: int) -> Whole | Cells:
+        """All functions over a window."""
+        tree = found.tree.stretched(self.axis, low, high)
+        unknowns = self.bench.lowered.unknowns
+        parts = tuple(
+            Whole.shared(self.basis(box, found.sizes, moments, found.repeated), unknowns)
+            for box in tree.boxes
+        )
+        return parts[0] if len(parts) == 1 else Cells(tree, parts)
+
+    def grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
+        """Points inside every cell."""
+        nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+        U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
+        boxes = found.tree.boxes[:, self.free, :]
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
+        X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
+        return Site(None, X, _shared_tables(U, found, half))
+
+    def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
+        """Single points, each in its cell."""
+        boxes = found.tree.boxes[cells][:, self.free, :]
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        U = (X[:, self.free] - boxes.mean(axis=2)) / half
+        if len(found.tree) == 1:
+            return Site(None, X[None], _shared_tables(U, found, half[:1]))
+        known: dict[MultiIndex, Array] = {}
+
+        def tables(alpha: MultiIndex) -> Array:
+            if alpha not in known:
+                scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
+                known[alpha] = (scale[:, None] * _product(U, found, alpha))[:, None, :]
+            return known[alpha]
+
+        return Site(cells, X[:, None, :], tables)
+
+    def lines(self, found: Resolution) -> Lines:
+        """All rows."""
+        lowered = self.bench.lowered
+        groups = [self._equation(i, r, found) for i, r in enumerate(self.equations)]
+        d = lowered.dimension
+        for r, X, normals in self.conditions:
+            X, normals = self._on_faces(r, X, normals, found)
+            cells = found.tree.locate(X)
+            groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
+        for r in self.periods:
+            along = self.free.index(r.region.period or 0)
+            if found.repeated[along]:
+                continue
+            ends = found.tree.box[self.free[along]]
+            X = np.zeros((1, d))
+            sites = []
+            for end, cell in zip(ends, (0, len(found.tree) - 1), strict=True):
+                Y = X.copy()
+                Y[:, self.free[along]] = end
+                sites.append(self.spots(Y, np.array([cell]), found))
+            groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
+        groups += self._ties(found)
+        e = self.bench.evolution
+        assert e is not None
+        kept = tuple(g for g in groups if g.terms)
+        return Lines(len(found.tree), lowered.unknowns, found.functions, kept, max(e.orders))
+
+    def checks(self, found: Resolution) -> Lines:
+        """The equations alone, at points where they are not held."""
+        e = self.bench.evolution
+        assert e is not None
+        counts = tuple(
+            n + 3 if not yes else 2 * n for n, yes in zip(found.sizes, found.repeated, strict=True)
+        )
+        if len(counts) > 1:
+            counts = tuple(n // 2 + 3 for n in counts)
+        site = self.grid(found, counts)
+        groups = tuple(group_of(r, (site,), np.zeros_like(site.points), self.axis) for r in self.equations)
+        return Lines(len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(e.orders))
+
+    def _equation(self, number: int, residual: Residual, found: Resolution) -> Group:
+        k = self.partner[number]
+        counts = []
+        for i, n in enumerate(found.sizes):
+            less = 0 if found.repeated[i] or len(self.free) > 1 else self.orders[i][k]
+            counts.append(n - less)
+        site = self.grid(found, tuple(counts))
+        return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
+
+    def _on_faces(self, r: Residual, X: Array, normals: Array, found: Resolution) -> tuple[Array, Array]:
+        """In the plane as many points on a side as it has functions, towards its ends; on a line its ends."""
+        if len(self.free) == 1:
+            return X, normals
+        return _side_points(r.region, self.bench, self.axis, self.free, found)
+
+    def _ties(self, found: Resolution) -> list[Group]:
+        """Values and derivatives, or fluxes, that two cells share."""
+        faces, lowered = self.bench.lowered.interfaces, self.bench.lowered
+        special = {plane for _, plane, _ in faces.sources} | set(faces.jumping)
+        plain, out = [], []
+        for joint in found.tree.joints():
+            plane = (joint.axis, float(joint.box[joint.axis, 0]))
+            if plane not in special:
+                plain.append(joint)
+                continue
+            fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
+            traces = traces_of(self.orders[0], joint.axis, fluxes)
+            jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
+            out.append(self._tie([joint], traces, jump, found))
+        if plain:
+            out.append(self._tie(plain, traces_of(self.orders[0], plain[0].axis, []), None, found))
+        return out
+
+    def _tie(
+        self,
+        joints: list[Joint],
+        traces: tuple[Trace, ...],
+        jump: Callable[[Trace, Array], Array] | None,
+        found: Resolution,
+    ) -> Group:
+        axis, n = joints[0].axis, len(traces)
+        X = np.zeros((len(joints), n, self.bench.lowered.dimension))
+        X[:, :, axis] = np.array([j.box[axis, 0] for j in joints])[:, None]
+        cells = np.array([(j.low, j.high) for j in joints])
+        sites = tuple(
+            Site(cells[:, i], X, self._end_tables(cells[:, i], 1.0 - 2.0 * i, n, found)) for i in (0, 1)
+        )
+        wanted = [
+            (i, number, site, k, alpha)
+            for i, trace in enumerate(traces)
+            for number, (k, alpha, _) in enumerate(trace.terms(axis, X[0, :1]))
+            for site in (0, 1)
+        ]
+        terms = tuple(
+            (site, k, without(alpha, self.axis), alpha[self.axis]) for _, _, site, k, alpha in wanted
+        )
+
+        def at(times: Array) -> Held:
+            a = np.zeros((len(wanted), len(joints), n, len(times)))
+            Y = np.repeat(X[0, :1], len(times), axis=0)
+            Y[:, self.axis] = times
+            for row, (i, number, site, _, _) in enumerate(wanted):
+                sign = 2.0 * site - 1.0
+                Z = beside(Y, axis, float(np.ptp(self.bench.box[axis])), site == 1)
+                a[row, :, i] = sign * np.asarray(traces[i].terms(axis, Z)[number][2])
+            rest = np.zeros((len(joints), n, len(times)))
+            if jump is not None:
+                rest[:] = -np.array([jump(trace, Y) for trace in traces])
+            shape = (len(joints) * n, len(times))
+            return Held(a.reshape(-1, *shape), lambda J: rest.reshape(shape), lambda J: J)
+
+        return Group(f"between {len(joints) + 1} cells", sites, terms, len(terms), at)
+
+    def _end_tables(
+        self, cells: Numbers, end: float, rows: int, found: Resolution
+    ) -> Callable[[MultiIndex], Array]:
+        """The functions of some cells at one of their ends, the same in ``rows`` rows."""
+        boxes = found.tree.boxes[cells][:, self.free[0], :]
+        half = 0.5 * (boxes[:, 1] - boxes[:, 0])
+        known: dict[MultiIndex, Array] = {}
+
+        def tables(alpha: MultiIndex) -> Array:
+            if alpha not in known:
+                one = _product(np.array([[end]]), found, alpha)[0]
+                table = half[:, None] ** -float(alpha[0]) * one
+                known[alpha] = np.repeat(table[:, None, :], rows, axis=1)
+            return known[alpha]
+
+        return tables
+
+
+def _shared_tables(U: Array, found: Resolution, half: Array) -> Callable[[MultiIndex], Array]:
+    """The functions at points U of the reference cell, the same in every cell up to its size."""
+    known: dict[MultiIndex, Array] = {}
+
+    def tables(alpha: MultiIndex) -> Array:
+        if alpha not in known:
+            scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
+            known[alpha] = scale[:, None, None] * _product(U, found, alpha)
+        return known[alpha]
+
+    return tables
+
+
+def _product(U: Array, found: Resolution, alpha: MultiIndex) -> Array:
+    """∂^α of the functions at points of the reference cell, (N, n)."""
+    table = np.ones((len(U), 1))
+    for i, (n, yes, order) in enumerate(zip(found.sizes, found.repeated, alpha, strict=True)):
+        one = (waves if yes else legendre)(U[:, i], n, order)
+        table = (table[:, :, None] * one[:, None, :]).reshape(len(U), -1)
+    return table
+
+
+def coefficients_of(values: Array, sizes: tuple[int, ...], repeated: tuple[bool, ...]) -> Array:
+    """Values (…, points) at the nodes ↦ coefficients (…, n)."""
+    out = values.reshape(*values.shape[:-1], *sizes)
+    for i, (n, yes) in enumerate(zip(sizes, repeated, strict=True)):
+        axis = out.ndim - len(sizes) + i
+        out = np.moveaxis(np.tensordot(_to_coefficients(n, yes), out, axes=(1, axis)), 0, axis)
+    return out.reshape(values.shape)
+
+
+def _is_box(bench: Bench) -> bool:
+    """Whether the domain is all of its bounding box."""
+    rng = np.random.default_rng(0)
+    box = bench.box
+    X = box[:, 0] + (box[:, 1] - box[:, 0]) * rng.random((2000, len(box)))
+    return bool(np.asarray(bench.domain.contains(X), dtype=bool).all())
+
+
+def _is_beginning(r: Residual, axis: int, orders: tuple[int, ...]) -> bool:
+    return not r.nonlinear and all(
+        sum(j.alpha) == j.alpha[axis] < orders[j.unknown] and j.site == 0 for j in r.linear
+    )
+
+
+def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
+    """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
+    cost = np.zeros((len(inside), unknowns))
+    for e, r in enumerate(inside):
+        for j in r.jets:
+            cost[e, j.unknown] = min(cost[e, j.unknown], -1.0 - 100.0 * j.alpha[axis] - sum(j.alpha))
+    _, partner = linear_sum_assignment(cost)
+    return tuple(int(k) for k in partner)
+
+
+def _ends(region: Region, bench: Bench, free: list[int]) -> tuple[Array, Array] | None:
+    """Where in space a condition holds, alike at every time; None where that cannot be said."""
+    axis = next(i for i in range(len(bench.box)) if i not in free)
+    if len(free) > 1:
+        return np.empty((0, len(bench.box))), np.empty((0, len(bench.box)))
+    seen = []
+    from pibls.system.placing import place_in
+
+    low, high = bench.box[axis]
+    for a, b in ((0.0, 1.0), (0.0, 0.1), (0.45, 0.55), (0.9, 1.0)):
+        box = bench.box.copy()
+        box[axis] = low + a * (high - low), low + b * (high - low)
+        found = place_in(region, bench.domain, box, 100)
+        rows = np.concatenate([found.sites[0][:, free], found.normals], axis=1)
+        seen.append(np.unique(np.round(rows, 12), axis=0))
+    if any(s.shape != seen[0].shape or not np.array_equal(s, seen[0]) for s in seen[1:]) or not len(seen[0]):
+        return None
+    X = np.zeros((len(seen[0]), len(bench.box)))
+    X[:, free] = seen[0][:, : len(free)]
+    for i in free:  # not as rounded, but as they are
+        for end in bench.box[i]:
+            X[np.abs(X[:, i] - end) < 1e-9, i] = end
+    return X, seen[0][:, len(free) :]
+
+
+def _side_points(
+    region: Region, bench: Bench, axis: int, free: tuple[int, ...], found: Resolution
+) -> tuple[Array, Array]:
+    points, normals = [], []
+    rng = np.random.default_rng(0)
+    for face in faces_of(bench.domain):
+        plane = face.plane()
+        if plane is None or plane[0] == axis:
+            continue
+        along = next(i for i in free if i != plane[0])
+        n = found.sizes[free.index(along)] + 2
+        s = 0.5 - 0.5 * np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        edge = face.at(np.full((1, face.dimension), 0.5), rng)
+        X = np.repeat(edge.points, n, axis=0)
+        X[:, along] = bench.box[along, 0] + s * (bench.box[along, 1] - bench.box[along, 0])
+        moved = Boundary(X, np.repeat(edge.normals, n, axis=0), edge.owners * n)
+        held = region.mask(moved)
+        if region.plane() is not None:
+            held = np.full(n, region.plane() == plane)
+        points.append(X[held])
+        normals.append(moved.normals[held])
+    return np.concatenate(points), np.concatenate(normals)

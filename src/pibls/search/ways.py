@@ -1,0 +1,137 @@
+"""How a window of an evolution is solved: in waves by least squares, or at moments and points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.search.bench import Bench
+from pibls.search.chain import Places
+from pibls.search.divided import Reference
+from pibls.search.lines import LineFollower
+from pibls.search.windows import NODES, Demand, Followed, Follower
+
+Check = Callable[[float, int, int], None]
+
+_USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows of waves take until the tolerance is met, roughly
+_QUICK = {2: 0.5, 3: 5.0}  # and those of moments
+_FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
+_MOMENTS = {False: 8, True: 10}
+_TIGHT = 1e-7
+_FLOOR = 1e-13
+
+
+class Follows(Protocol):
+    """Follows an evolution."""
+
+    rough: float | None
+
+    def run(self) -> Followed:
+        """All windows; where it cannot go on, those until there."""
+
+    def replay(self, followed: Followed) -> Followed:
+        """The same evolution in other windows."""
+
+    def partial(self) -> Followed | None:
+        """What was followed until an interruption."""
+
+
+class Way(Protocol):
+    """How an evolution is followed."""
+
+    @property
+    def tighter(self) -> tuple[float, float]:
+        """How much less a window may leave where the estimate is too large: at most, and next to the aim."""
+
+    def seconds(self, bench: Bench) -> float | None:
+        """What it usually takes; None where it plainly cannot."""
+
+    def demand(self, bench: Bench) -> Demand:
+        """What is asked of each window at first."""
+
+    def nodes(self, bench: Bench) -> int:
+        """Functions of a cell."""
+
+    def gives_up(self, followed: Followed) -> bool:
+        """Whether another way should be tried."""
+
+    def follower(
+        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
+    ) -> Follows | None:
+        """For the first solution, or, with what was followed ``before``, for the second; None: it cannot."""
+
+
+@dataclass
+class InWaves:
+    """Random waves in space and time, least squares in every window."""
+
+    softened: Array = field(default_factory=lambda: np.empty((0, 0)))
+    """Where the beginning was left open: also in the second solution."""
+    _first: Follower | None = None
+    tighter = (0.01, 0.1)
+
+    def seconds(self, bench: Bench) -> float | None:
+        return _USUAL.get(bench.lowered.dimension)
+
+    def demand(self, bench: Bench) -> Demand:
+        return Demand.of(bench.tol, bench)
+
+    def nodes(self, bench: Bench) -> int:
+        return NODES[bench.lowered.dimension]
+
+    def gives_up(self, followed: Followed) -> bool:
+        return False
+
+    def follower(
+        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
+    ) -> Follows:
+        shrink = 1.0 if before is None else bench.limits.other_scale
+        d = bench.lowered.dimension
+        reference = Reference.drawn(NODES[d], d, shrink, bench.stream(1, 1000 + key))
+        made = Follower(bench, demand, reference, check)
+        if before is None:
+            self._first = made
+        elif self._first is not None:
+            made.softened = self._first.softened
+        return made
+
+
+@dataclass
+class InMoments:
+    """Polynomials or whole waves in space, held at points and at moments in time."""
+
+    _places: Places | None = None
+    _first: LineFollower | None = None
+    tighter = (0.3, 0.3)
+
+    def seconds(self, bench: Bench) -> float | None:
+        return _QUICK.get(bench.lowered.dimension)
+
+    def demand(self, bench: Bench) -> Demand:
+        return Demand(max(0.1 * bench.tol, _FLOOR), max(3.0 * bench.tol, 3e-12))
+
+    def nodes(self, bench: Bench) -> int:
+        return _FUNCTIONS[bench.tol < _TIGHT]
+
+    def gives_up(self, followed: Followed) -> bool:
+        return followed.stopped is not None and followed.stopped != "no window is short enough"
+
+    def follower(
+        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
+    ) -> Follows | None:
+        self._places = self._places or Places.of(bench)
+        if self._places is None:
+            return None
+        tight = bench.tol < _TIGHT
+        if before is None:
+            made = LineFollower(bench, demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight], check)
+            self._first = made
+            return made
+        assert self._first is not None
+        made = LineFollower(bench, demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight] + 1, check)
+        made.shadowed = self._first
+        return made

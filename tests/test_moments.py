@@ -1,0 +1,129 @@
+"""Evolutions at moments in time and points in space: against formulas, and the pieces by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import ProductBasis
+from pibls.solver.stages import stages
+
+x, t = sp.symbols("x t")
+u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
+
+
+@pytest.mark.parametrize("s", [3, 8, 11])
+def test_moments_are_of_the_order_2s_minus_1(s: int) -> None:
+    """y' = -y over one window, and t^s exactly."""
+    st = stages(s)
+    rates = st.rates(st.nodes**s, [np.zeros(())], 1, 1.0)
+    np.testing.assert_allclose(rates[1], s * st.nodes ** (s - 1), atol=1e-11)
+    h = 0.5
+    y = np.linalg.solve(st.derivative / h + np.eye(s), -st.start / h)
+    assert abs(y[-1] - np.exp(-h)) < max(h ** (2 * s) / 10.0, 1e-14)
+    R = np.random.default_rng(0).standard_normal((4, s))
+    np.testing.assert_allclose(st.together(st.apart(R)), R, atol=1e-7)
+
+
+@pytest.mark.parametrize("repeated", [(), (0,)])
+def test_products_have_exact_derivatives(repeated: tuple[int, ...]) -> None:
+    basis = ProductBasis((5, 4), repeated, np.array([0.3, 1.0]), np.array([0.7, 0.5]))
+    X = np.random.default_rng(1).uniform(0, 1, (6, 2))
+    h = 1e-5
+    (plus,), (minus,) = (basis.jets(X + [s, 0.0], [(0, 1)]) for s in (h, -h))
+    (mixed,) = basis.jets(X, [(1, 1)])
+    np.testing.assert_allclose((plus - minus) / (2 * h), mixed, atol=1e-6)
+    w = np.arange(20.0)
+    np.testing.assert_allclose(basis.sums(X, [((1, 1), w)])[0], mixed @ w, rtol=1e-12)
+    if repeated:
+        ends = np.array([[-0.4, 1.2], [1.0, 1.2]])
+        (table,) = basis.jets(ends, [(2, 0)])
+        np.testing.assert_allclose(table[0], table[1], atol=1e-11)
+
+
+def ring(speed: float) -> tuple[pibls.Problem, Callable[..., Any]]:
+    """u_t + c u_x = 0 round a ring."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 2 * sp.pi).during(t, 0, 1),
+        [u.diff(t) + speed * u.diff(x)],
+        [pibls.Periodic(u, x), pibls.Initial(u, sp.exp(sp.sin(x)))],
+    )
+    return problem, lambda X, T: np.exp(np.sin(X - speed * T))
+
+
+def string() -> tuple[pibls.Problem, Callable[..., Any]]:
+    """u_tt = 4 u_xx, with one end that is led."""
+    exact = sp.sin(3 * x - 6 * t) + sp.cos(2 * x + 4 * t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 2).during(t, 0, 4),
+        [u.diff(t, 2) - 4 * u.diff(x, 2)],
+        [
+            pibls.Dirichlet(u, exact.subs(x, 0), on=sp.Eq(x, 0)),
+            pibls.Neumann(u, exact.diff(x).subs(x, 2), on=sp.Eq(x, 2)),
+            pibls.Initial(u, exact.subs(t, 0)),
+            pibls.Initial(u.diff(t), exact.diff(t).subs(t, 0)),
+        ],
+    )
+    return problem, sp.lambdify((x, t), exact)
+
+
+def front() -> tuple[pibls.Problem, Callable[..., Any]]:
+    """u_t = u_xx/50 - u² + f with a front that stands."""
+    k = sp.sqrt(25)
+    exact = (1 - sp.tanh(k / 2 * (x - 0.5))) / 2
+    source = sp.simplify(exact.diff(t) - exact.diff(x, 2) / 50 + exact**2)
+    problem = pibls.Problem(
+        pibls.Interval(x, -2, 2).during(t, 0, 1),
+        [u.diff(t) - u.diff(x, 2) / 50 + u**2 - source],
+        [pibls.Dirichlet(u, exact), pibls.Initial(u, exact)],
+    )
+    return problem, lambda X, T: (1 - np.tanh(2.5 * (X - 0.5))) / 2
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("made", "tol"), [(ring(70.0), 1e-10), (string(), 1e-8), (front(), 1e-7)], ids=["ring", "string", "front"]
+)
+def test_it_finds_what_is_known(
+    made: tuple[pibls.Problem, Callable[..., Any]], tol: float, seed: int
+) -> None:
+    problem, exact = made
+    solution = pibls.solve(problem, tol=tol, seed=seed)
+    X = problem.domain.interior(500, np.random.default_rng(seed))
+    error = np.abs(solution(*X.T) - exact(*X.T)).max()
+    assert solution.converged
+    assert error <= solution.error.max
+    assert error <= tol * np.abs(exact(*X.T)).max()
+
+
+def test_a_ring_closes_to_rounding_and_is_kept(tmp_path: Path) -> None:
+    problem, _ = ring(30.0)
+    solution = pibls.solve(problem, tol=1e-8)
+    T = np.linspace(0, 1, 40)
+    gap = solution.evaluate(u.diff(x), np.zeros(40), T) - solution.evaluate(u.diff(x), 2 * np.pi, T)
+    assert np.abs(gap).max() < 1e-11
+    solution.save(tmp_path / "ring.pibls")
+    again = pibls.load(tmp_path / "ring.pibls")
+    assert np.array_equal(again(1.0, T), solution(1.0, T))
+
+
+def test_two_unknowns_of_different_order() -> None:
+    """u_t = u_xx - w, w_t = u: exact by a pair of exponentials of one mode."""
+    w = v
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, sp.pi).during(t, 0, 6),
+        [u.diff(t) - u.diff(x, 2) + w, w.diff(t) - u],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(x)), pibls.Initial(w, 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-9)
+    T = np.linspace(0, 6, 50)
+    root = np.sqrt(3.0) / 2
+    exact = np.exp(-T / 2) * (np.cos(root * T) - np.sin(root * T) / np.sqrt(3.0))
+    assert solution.converged
+    assert np.abs(solution["u"](1.0, T) - np.sin(1.0) * exact).max() < 1e-9
