@@ -49,6 +49,8 @@ class Bench:
     """Singular functions to add to a basis."""
     known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the equations are at the points that choose."""
+    narrow: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
     pieced: Pieced | None = field(default=None, repr=False)
@@ -81,7 +83,8 @@ class Bench:
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
-        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra)
+        narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
+        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow)
 
     def in_pieces(self, materials: Materials) -> Bench:
         """The same in pieces: each has as many points that judge."""

@@ -173,7 +173,7 @@ class WavePlan(Plan):
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
-        self.budget.charge(found.work, found.seconds)
+        self.budget.charge(self, found.work, found.seconds)
         self.tell(found)
         return found
 
@@ -194,7 +194,7 @@ class WavePlan(Plan):
         family: WaveFamily = self.family
         candidates = family.neighbours()
         for _ in range(_MOVES):
-            if not candidates or not self.budget.allows(len(candidates) * now.work):
+            if not candidates or not self.affords(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative)
@@ -219,7 +219,7 @@ class WavePlan(Plan):
             return
         if stale and self.best is not None:
             now, flat = self.best, flat or self.best.relative < limits.holds
-        if not self.budget.allows(now.work):
+        if not self.affords(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
