@@ -12,7 +12,7 @@ from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
-from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
@@ -110,6 +110,8 @@ def _searched(
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
+    elif request.time_limit is not None:
+        bench = replace(bench, engine=Here(budget.check))
     search = Search(bench, budget, request.points, request.method, request.guess, later)
     search.run()
     best, error = search.best, search.error
