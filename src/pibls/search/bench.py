@@ -46,6 +46,8 @@ class Bench:
     """Singular functions to add to a basis."""
     known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the equations are at the points that choose."""
+    narrow: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
 
@@ -74,7 +76,8 @@ class Bench:
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
-        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra)
+        narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
+        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow)
 
     @property
     def where_held(self) -> Where:

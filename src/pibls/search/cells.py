@@ -34,6 +34,7 @@ from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
 _FIRST = {1: 4, 2: 2, 3: 2}  # cells along each axis
+_WITH_FACES = 1.5  # functions of a cell with those of its faces, over those of the cell
 _USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughly
 _HELD = {1: 13, 2: 24, 3: 40}
 _COLUMNS = 25  # columns in cells for each one that a dense system may have
@@ -87,7 +88,9 @@ class CellPlan(Plan):
         if self._last is None:
             usual = _USUAL[d] * self.bench.lowered.unknowns**2
             # All of space and time at once is what an evolution comes to last.
-            return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
+            first, each = _FIRST[d] ** d, NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns
+            work = divided(first, int(_WITH_FACES * first * each), 0, 1)
+            return Offer(work, usual if self.bench.evolution is None else _LAST * usual)
         assert self.sized is not None
         done, work, worst = self._last
         if functions(self.sized) > self._most:
@@ -129,7 +132,7 @@ class CellPlan(Plan):
         if worst > _CLOSE * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
             return
-        if not self.budget.allows(found.work):
+        if not self.affords(found.work):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
@@ -211,7 +214,7 @@ class CellPlan(Plan):
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, kept, residuals, values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from pibls.search.attempt import Attempt, attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, compare
+from pibls.search.estimate import ErrorEstimate, Norms, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -106,16 +106,23 @@ def _searched(
     assert best.best is not None
     notes = dict(best.notes)
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)))
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best)
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float) -> float | None:
+def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> float | None:
     """The time from which no digit is left, if there is one."""
-    for t, e in error.history:
-        if e > DEFAULT.lost * size:
-            return t
-    return None
+    if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
+        return None
+    times, errors = np.array(error.history).T
+    sizes = np.full(len(times), size)
+    if found is not None and getattr(found.space, "is_line", False):
+        # What grew out of an error is no size to measure it by: what counts is what was there before.
+        order = np.argsort(times)
+        u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
+        sizes[order] = np.minimum(np.maximum.accumulate(u), size)
+    late = np.flatnonzero(errors > DEFAULT.lost * sizes)
+    return float(times[late[0]]) if len(late) else None
 
 
 def _as_given(bench: Bench, request: Request) -> Answer:

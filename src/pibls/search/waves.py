@@ -170,7 +170,7 @@ class WavePlan(Plan):
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
-        self.budget.charge(found.work, found.seconds)
+        self.budget.charge(self, found.work, found.seconds)
         self.tell(found)
         return found
 
@@ -180,7 +180,7 @@ class WavePlan(Plan):
             return now
         candidates = self.family.neighbours()
         for _ in range(_MOVES):
-            if not candidates or not self.budget.allows(len(candidates) * now.work):
+            if not candidates or not self.affords(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]
             chosen, result = min(found, key=lambda pair: pair[1].relative)
@@ -202,7 +202,7 @@ class WavePlan(Plan):
             return
         if not (flat or at_limit or self._promising(now, last)):
             return
-        if not self.budget.allows(now.work):
+        if not self.affords(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)

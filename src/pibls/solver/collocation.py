@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
+from pibls.basis.chebyshev import derivative, polynomials
 from pibls.basis.radau import Radau
 from pibls.system.line import Held, Line
 
@@ -31,6 +32,10 @@ class Piece:
     half: float
     z: tuple[Array, ...]
     """For each group (unknowns, m + s): half^j u⁽ʲ⁾ at the start for j < m, then η."""
+
+    def powers(self, line: Line) -> Array:
+        """half^-j of each row, (rows, 1): from derivatives by ξ to those by t."""
+        return np.asarray(self.half ** -line.derivatives[:, None])
 
 
 @dataclass(frozen=True)
@@ -65,24 +70,45 @@ class Collocation:
 
     def derivatives(self, piece: Piece) -> Array:
         """U (rows, n) of a piece."""
+        parts = [
+            (z @ self.radau.jets[g.order]).reshape(len(z) * (g.order + 1), -1)
+            for g, z in zip(self.line.groups, piece.z, strict=True)
+        ]
+        U = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        U *= piece.powers(self.line)
+        return U
+
+    def largest_at(self, t: Array, piece: Piece) -> Array:
+        """The largest |F| of each equation at those of some times that are in the piece, (equations,)."""
+        xi = (t - piece.start) / piece.half - 1.0
+        inside = np.abs(xi) < 1.0
+        if not inside.any():
+            return np.zeros(len(self.line.residuals))
         parts = []
-        for group, z in zip(self.line.groups, piece.z, strict=True):
-            m = group.order
-            U = (z @ self.radau.jets[m]).reshape(len(z), m + 1, -1)
-            U *= self.radau.powers(piece.half, m)
-            parts.append(U.reshape(len(z) * (m + 1), -1))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        for g, z in zip(self.line.groups, piece.z, strict=True):
+            C, T = z @ self.radau.coefficients[g.order], polynomials(xi[inside], self.radau.size)
+            found = [C @ derivative(self.radau.size, j).T @ T.T for j in range(g.order + 1)]
+            parts.append(np.stack(found, axis=1).reshape(len(z) * (g.order + 1), -1))
+        U = np.concatenate(parts) * piece.powers(self.line)
+        return np.asarray(np.abs(self.line.values(self.line.held(t[inside]), U)).max(axis=1))
 
     def matrix(self, G: Array) -> Array:
         """∂F/∂η (…, equations·s, unknowns·s) from the slopes by half^j u⁽ʲ⁾ (…, equations, rows, s)."""
         s, n = self.radau.s, G.shape[-3]
-        A = np.zeros((*G.shape[:-3], n, s, n, s))
+        A = np.empty((*G.shape[:-3], n, s, n, s))
         diagonal = np.einsum("...eiki->...eki", A)
         for g in self.line.groups:
             mine = G[..., g.rows, :].reshape(*G.shape[:-2], len(g.unknowns), g.order + 1, s)
+            block = A[..., g.columns, :]
+            if not g.order:
+                block[...] = 0.0
             for fold in range(1, g.order + 1):
-                c = mine[..., g.order - fold, :].swapaxes(-1, -2)
-                A[..., g.columns, :] += c[..., None] * self.radau.integrals[fold][:s, None, :]
+                c = mine[..., g.order - fold, :].swapaxes(-1, -2)[..., None]
+                table = self.radau.integrals[fold][:s, None, :]
+                if fold == 1:
+                    np.multiply(c, table, out=block)
+                else:
+                    block += c * table
             diagonal[..., g.columns, :] += mine[..., g.order, :]
         return A.reshape(*G.shape[:-3], n * s, n * s)
 
