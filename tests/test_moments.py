@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import erf
 
 import pibls
 from pibls.basis import ProductBasis
@@ -127,3 +128,43 @@ def test_two_unknowns_of_different_order() -> None:
     exact = np.exp(-T / 2) * (np.cos(root * T) - np.sin(root * T) / np.sqrt(3.0))
     assert solution.converged
     assert np.abs(solution["u"](1.0, T) - np.sin(1.0) * exact).max() < 1e-9
+
+
+def test_a_rod_that_is_quenched_at_its_ends() -> None:
+    """u = 1 at the start, 0 at the ends at once: against its images, from a moment on."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 0.2),
+        [u.diff(t) - u.diff(x, 2)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X = np.concatenate([np.geomspace(1e-6, 0.5, 100), np.linspace(0, 1, 50)])
+    assert solution.converged
+    assert solution.notes["promised"] < 1e-9
+    assert "does not fit" in solution.explanation
+    for T in (1e-8, 1e-4, 1e-2, 0.2):
+        k = np.arange(-6, 7)[:, None]
+        parts = [erf((X - 2 * k + s) / np.sqrt(4 * T)) for s in (-1, 0, 1)]
+        exact = (parts[1] - 0.5 * (parts[0] + parts[2])).sum(axis=0)
+        assert np.abs(solution(X, T) - exact).max() <= min(1e-6, solution.error.max)
+    times, errors = solution.error.over_time()
+    assert errors[0] > solution.error.max
+    assert times[-1] == pytest.approx(0.2)
+
+
+def test_a_kinked_payoff() -> None:
+    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1."""
+    S, q = sp.symbols("S q")
+    V = sp.Function("V")(S, q)
+    problem = pibls.Problem(
+        pibls.Interval(S, 0, 400).during(q, 0, 1),
+        [V.diff(q) - sp.Rational(1, 50) * S**2 * V.diff(S, 2) - S * V.diff(S) / 20 + V / 20],
+        [
+            pibls.Dirichlet(V, 0, on=sp.Eq(S, 0)),
+            pibls.Dirichlet(V, S - 100 * sp.exp(-q / 20), on=sp.Eq(S, 400)),
+            pibls.Initial(V, sp.Max(S - 100, 0)),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-7)
+    assert solution.converged
+    assert abs(solution(100, 1) - 10.450583572) < 1e-8

@@ -106,14 +106,14 @@ def _searched(
     assert best.best is not None
     notes = dict(best.notes)
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)))
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), notes.get("promised"))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float) -> float | None:
+def _lost(error: ErrorEstimate, size: float, since: float | None) -> float | None:
     """The time from which no digit is left, if there is one."""
     for t, e in error.history:
-        if e > DEFAULT.lost * size:
+        if e > DEFAULT.lost * size and (since is None or t > since):
             return t
     return None
 

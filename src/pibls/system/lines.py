@@ -115,6 +115,11 @@ class Lines:
     """The highest derivative in time."""
 
     @property
+    def extent(self) -> tuple[int, int, int]:
+        """Cells, unknowns, functions."""
+        return self.cells, self.unknowns, self.functions
+
+    @property
     def columns(self) -> int:
         return self.cells * self.unknowns * self.functions
 
@@ -154,14 +159,24 @@ class Moments:
             out.append(held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0))
         return np.concatenate(out)
 
-    def judged(self, rates: Sequence[Array]) -> list[tuple[Array, Array]]:
-        """Of each statement r and the size of its largest term, both (rows, moments)."""
+    def judged(
+        self, rates: Sequence[Array], natural: Callable[[Term], Array] | None = None
+    ) -> list[tuple[Array, Array]]:
+        """Of each statement r and the size of its largest term, both (rows, moments).
+
+        ``natural`` gives what a term has in each entry at least, where it varies over a cell or a window: a
+        residual next to that is the error that it makes there.
+        """
         out = []
         for g, held in zip(self.lines.groups, self.held, strict=True):
             J = self.lines.jets(g, rates, g.terms)
             rest, parts = held.rest(J[g.known :]), held.coefficients * J[: g.known]
-            bent = np.nan_to_num(np.abs(held.slopes(J[g.known :]) * J[g.known :]))
-            sizes = np.concatenate([np.abs(rest)[None], np.abs(parts), bent]).max(axis=0)
+            slopes = np.concatenate([held.coefficients, held.slopes(J[g.known :])])
+            least = np.abs(J)
+            if natural is not None:
+                floors = np.array([np.repeat(natural(term), g.shape[1]) for term in g.terms])
+                least = np.maximum(least, floors[:, :, None])
+            sizes = np.maximum(np.nan_to_num(np.abs(slopes) * least).max(axis=0), np.abs(rest))
             out.append((rest + parts.sum(axis=0), sizes))
         return out
 
