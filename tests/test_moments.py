@@ -168,3 +168,51 @@ def test_a_kinked_payoff() -> None:
     solution = pibls.solve(problem, tol=1e-7)
     assert solution.converged
     assert abs(solution(100, 1) - 10.450583572) < 1e-8
+
+
+def test_a_square_drum_over_ten_periods() -> None:
+    y = sp.Symbol("y")
+    w = sp.Function("w")(x, y, t)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 14),
+        [w.diff(t, 2) - w.diff(x, 2) - w.diff(y, 2)],
+        [
+            pibls.Dirichlet(w, 0),
+            pibls.Initial(w, sp.sin(sp.pi * x) * sp.sin(sp.pi * y)),
+            pibls.Initial(w.diff(t), 0),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X, Y, T = problem.domain.interior(500, np.random.default_rng(0)).T
+    exact = np.sin(np.pi * X) * np.sin(np.pi * Y) * np.cos(np.sqrt(2) * np.pi * T)
+    error = np.abs(solution(X, Y, T) - exact).max()
+    assert solution.converged
+    assert error <= min(1e-6, solution.error.max)
+
+
+def test_a_pressure_without_a_rate() -> None:
+    """Taylor and Green's vortices on a periodic square at Re = 100."""
+    y = sp.Symbol("y")
+    a, b, p = (sp.Function(name)(x, y, t) for name in "abp")
+    box = pibls.Box({x: (0, 2 * sp.pi), y: (0, 2 * sp.pi)}).during(t, 0, 0.5)
+
+    def forces(c: Any) -> Any:
+        return c.diff(t) + a * c.diff(x) + b * c.diff(y) - (c.diff(x, 2) + c.diff(y, 2)) / 100
+
+    problem = pibls.Problem(
+        box,
+        [forces(a) + p.diff(x), forces(b) + p.diff(y), a.diff(x) + b.diff(y)],
+        [
+            *(pibls.Periodic(c, z) for c in (a, b, p) for z in (x, y)),
+            pibls.Initial(a, sp.sin(x) * sp.cos(y)),
+            pibls.Initial(b, -sp.cos(x) * sp.sin(y)),
+            pibls.Condition(sp.Eq(p, sp.exp(-t / 25) / 2), on={x: 0, y: 0}),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X, Y, T = box.interior(300, np.random.default_rng(0)).T
+    assert solution.converged
+    exact = np.sin(X) * np.cos(Y) * np.exp(-T / 50)
+    assert np.abs(solution["a"](X, Y, T) - exact).max() < 1e-6
+    exact = (np.cos(2 * X) + np.cos(2 * Y)) / 4 * np.exp(-T / 25)
+    assert np.abs(solution["p"](X, Y, T) - exact).max() < 1e-6

@@ -178,9 +178,11 @@ class WindowPlan(Plan):
         """
         e, bench = followed.evolution, self.bench
         d = len(bench.box)
-        U = spread(_TIMES, d, 7)
         parts = []
         for window in followed.windows:
+            # A piece with many functions has room for an error in many places.
+            each = window.space.nodes / (len(window.space.parts) if isinstance(window.space, Cells) else 1)
+            U = spread(max(_TIMES, int(math.sqrt(each))), d, 7)
             boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()
             for box in boxes:
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * U

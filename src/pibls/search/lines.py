@@ -25,10 +25,11 @@ from pibls.search.divided import first_tree
 from pibls.search.windows import Demand, Followed, Window
 from pibls.solver.stages import Stages, stages
 from pibls.space import Node, Space, crossed, graded
-from pibls.system.lines import Lines, Moments, Term
+from pibls.system.lines import Group, Lines, Moments, Term
 
 SHORT = "no window is short enough"
 _TOO_MANY = "more cells would be needed than there may be"
+_BEGUN = 1e-3  # of what windows may leave
 _ROUNDS = 14  # of divisions until the beginning is resolved
 _TRIES = 80  # of one window
 _STEPS = 12  # of Newton's method in one window
@@ -39,6 +40,7 @@ _WAVES = 257  # functions of a periodic coordinate, at most
 _PRODUCT = 900  # functions in the plane, at most
 _SAFE = 0.85
 _LONGER = 1.25  # times longer, a window is worth new factors
+_MUCH_LONGER = 2.0  # in the plane, where factors are expensive
 _NOTHING = 1e-14
 _GROWTH = 3.0
 _FIRST = 1e-11  # of the whole time: the first window of a beginning that contradicts the sides
@@ -193,8 +195,7 @@ class LineFollower:
 
     def _finer(self, found: Resolution) -> Resolution:
         """The same cells with a few functions more, for the second solution."""
-        sizes = tuple(n + (4 if yes else 2) for n, yes in zip(found.sizes, found.repeated, strict=True))
-        return Resolution(found.tree, sizes, found.repeated)
+        return Resolution(found.tree, tuple(n + 2 for n in found.sizes), found.repeated)
 
     def _lines(self, found: Resolution) -> tuple[Lines, Lines]:
         if found not in self._made:
@@ -236,10 +237,12 @@ class LineFollower:
 
     def _resolved(self, state: State) -> State:
         """The beginning, at a resolution that has it, as far as it can be had."""
+        # What is left out here stays in a wave for ever: it has to be below what windows may leave.
+        wanted = max(_BEGUN * self.demand.tail, 1e-14)
         for _ in range(_ROUNDS):
             across = self._spectra(state.resolution, state.rates)
-            finer = self._refined(state.resolution, across / self.demand.tail, np.zeros(len(across)))
-            if across.max() <= self.demand.tail or finer is None:
+            finer = self._refined(state.resolution, across / wanted, np.zeros(len(across)))
+            if across.max() <= wanted or finer is None:
                 break
             state = self._begin(finer)
         return state
@@ -271,10 +274,25 @@ class LineFollower:
         out = 0.0
         for g in lines.groups[len(self.places.equations) :]:
             if all(a < self._evolution.orders[k] for _, k, _, a in g.terms):
-                (judged,) = Lines(*lines.extent, (g,), lines.highest).at(start).judged(rates)
+                natural = self._natural(state, np.abs(state.rates[0]).max(axis=(0, 2)), math.inf, g)
+                (judged,) = Lines(*lines.extent, (g,), lines.highest).at(start).judged(rates, natural)
                 size = float(judged[1].max(initial=0.0))
                 out = max(out, float(np.abs(judged[0]).max(initial=0.0)) / size if size > 0 else 0.0)
         return out
+
+    def _natural(
+        self, state: State, sizes: Array, h: float, group: Group, share: float = 1.0
+    ) -> Callable[[Term], Array]:
+        """What a term of a group is at least, of unknowns that vary by their size over a cell or window."""
+        boxes = state.resolution.tree.boxes[:, self.places.free, :]
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+
+        def natural(term: Term) -> Array:
+            site, k, alpha, a = term
+            scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
+            return np.asarray((share if sum(alpha) else 1.0) * sizes[k] * group.sites[site].of(scale))
+
+        return natural
 
     # -- one window --
 
@@ -337,7 +355,8 @@ class LineFollower:
                 before is not None
                 and worst > 0.3 * before[0]
                 and (h <= 0.75 * before[1] or self._count(state) > before[2])
-                and worst * max(self.demand.tail, 1e-13) < 1e-6
+                # A beginning that does not fit also gains little by little: only rounding is that small.
+                and worst * max(self.demand.tail, 1e-13) < (1e-11 if first or layered else 1e-6)
             ):
                 easing *= 3.0 * worst
                 if easing < 1e5:
@@ -383,7 +402,7 @@ class LineFollower:
             factor = _GROWTH
         else:
             factor = min(_SAFE * (self.demand.tail / along) ** (1.0 / (self.moments + 1.0)), _GROWTH)
-        if 0.95 <= factor < _LONGER:
+        if 0.95 <= factor < (_LONGER if len(state.resolution.sizes) == 1 else _MUCH_LONGER):
             factor = 1.0  # another length needs other factors
         following = State(state.resolution, after)
         coarser = self._merged(state.resolution, across)
@@ -547,16 +566,8 @@ class LineFollower:
                 value = r @ (V @ st.bare).T
             seen.append(value)
         out = np.zeros(len(state.resolution.tree))
-        boxes = state.resolution.tree.boxes[:, self.places.free, :]
-        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         sizes = np.maximum(self._sizes, np.abs(U).max(axis=(0, 2, 3)))
-
-        def natural(term: Term) -> Array:
-            _, k, alpha, a = term
-            share = _SHARE if sum(alpha) else 1.0
-            scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
-            return np.asarray(share * sizes[k] * scale)
-
+        natural = self._natural(state, sizes, h, checks.groups[0], _SHARE)
         for r, size in checks.at(t + h * between).judged(seen, natural):
             r, size = (x.reshape(len(out), -1) for x in (r, size))
             local = size.max(axis=1)

@@ -8,14 +8,14 @@ on a line, and more in the plane. The tables of the functions at the points are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from pibls.arrays import Array, MultiIndex
+from pibls.linalg.shifted import Dense, Scattered
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
@@ -139,6 +139,35 @@ class Lines:
             out[i] = np.matmul(place.tables(alpha), place.of(rates[a][:, k])).reshape(group.rows, -1)
         return out
 
+    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[int, Site, int, Array]]:
+        """(first row, site, a, (entries, N, columns of a cell)): what the statements' terms add to M_a."""
+        first, n = 0, self.functions
+        for g, W in zip(self.groups, weights, strict=True):
+            entries, N = g.shape
+            found: dict[tuple[int, int], Array] = {}
+            for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
+                block = found.setdefault((site, a), np.zeros((entries, N, n * self.unknowns)))
+                block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
+            for (site, a), block in found.items():
+                yield first, g.sites[site], a, block
+            first += g.rows
+
+    @cached_property
+    def pattern(self) -> tuple[Numbers, Numbers, list[Numbers]]:
+        """By columns: where each begins, the rows of the entries, and where those of each block are."""
+        width = self.functions * self.unknowns
+        keys = []
+        for first, site, _, block in self.blocks([np.ones((len(g.terms), g.rows)) for g in self.groups]):
+            cells = np.arange(self.cells) if site.cells is None else site.cells
+            rows = first + np.arange(block.shape[0] * block.shape[1]).reshape(*block.shape[:2], 1)
+            columns = (cells[:, None] * width + np.arange(width))[:, None, :]
+            keys.append((columns * self.rows + rows).ravel())
+        found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+        starts = np.searchsorted(found, np.arange(self.columns + 1) * self.rows)
+        ends = np.cumsum([len(k) for k in keys])
+        # As SuperLU wants them.
+        return starts.astype(np.intc), (found % self.rows).astype(np.intc), np.split(inverse, ends[:-1])
+
     def at(self, times: Array) -> Moments:
         """The statements at some times."""
         return Moments(self, tuple(g.at(times) for g in self.groups))
@@ -206,42 +235,19 @@ class Operator:
     lines: Lines
     weights: list[Array] = field(repr=False)
 
-    def parts(self) -> list[Any]:
-        """M₀, M₁, …: arrays (rows, columns), sparse where there are many cells."""
+    def parts(self) -> Dense | Scattered:
+        """M₀, M₁, …, sparse where there are many cells."""
         lines = self.lines
-        n, per_cell = lines.functions, lines.functions * lines.unknowns
-        dense = lines.cells == 1
-        out: list[Any] = [
-            np.zeros((lines.rows, lines.columns)) if dense else [] for _ in range(lines.highest + 1)
-        ]
-        first = 0
-        for g, W in zip(lines.groups, self.weights, strict=True):
-            entries, N = g.shape
-            blocks: dict[tuple[int, int], Array] = {}
-            for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
-                block = blocks.setdefault((site, a), np.zeros((entries, N, per_cell)))
-                block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
-            rows = first + np.arange(g.rows).reshape(entries, N)
-            for (site, a), block in blocks.items():
-                if dense:
-                    out[a][first : first + g.rows] += block.reshape(g.rows, per_cell)
-                    continue
-                own = g.sites[site].cells
-                cells = np.arange(lines.cells) if own is None else own
-                r = np.broadcast_to(rows[:, :, None], block.shape)
-                c = np.broadcast_to(
-                    (cells[:, None] * per_cell + np.arange(per_cell))[:, None, :], block.shape
-                )
-                out[a].append((block.ravel(), r.ravel(), c.ravel()))
-            first += g.rows
-        if dense:
-            return out
         shape = (lines.rows, lines.columns)
-        made = []
-        for parts in out:
-            if not parts:
-                made.append(sparse.csc_matrix(shape))
-                continue
-            data, r, c = (np.concatenate(x) for x in zip(*parts, strict=True))
-            made.append(sparse.csc_matrix((data, (r, c)), shape=shape))
-        return made
+        blocks = list(lines.blocks(self.weights))
+        if lines.cells == 1:
+            out = np.zeros((lines.highest + 1, *shape))
+            for first, _, a, block in blocks:
+                rows = block.shape[0] * block.shape[1]
+                out[a, first : first + rows] += block.reshape(rows, -1)
+            return Dense(tuple(out))
+        starts, rows, places = lines.pattern
+        data = np.zeros((lines.highest + 1, len(rows)))
+        for (_, _, a, block), where in zip(blocks, places, strict=True):
+            data[a, where] += block.ravel()
+        return Scattered(shape, starts, rows, data)
