@@ -1,6 +1,10 @@
 """make mutants: change one thing of the core at a time in a copy, and see whether the quick tests notice.
 
-    python -m benchmarks.mutants [--workers 2] [--only WORDS] [--list] [--least 0.9]
+    python -m benchmarks.mutants [--workers 2] [--only WORDS] [--list] [--least 0.9] [--near]
+
+Tests that are likely to notice come first: those that import the changed module or its room, then what is
+solved and judged, at last the doors (texts, files, pictures), which ``--near`` leaves out; the first failure
+ends a run.
 
 Each result is a file of its own in .mutants/, written whole; a claim beside it says that someone is at it.
 So a run can be interrupted and resumed, and several can go on at once. A change that was noticed stays so
@@ -13,6 +17,7 @@ import argparse
 import hashlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -30,8 +35,16 @@ from benchmarks.mutations import Mutant, mutants
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / ".mutants"
 COPIED = ("src", "tests", "benchmarks", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
-TIMEOUT = 1800.0
-"""Seconds; a change that makes the tests hang is noticed too."""
+TIMEOUT = 900
+"""Seconds of the processor; a change that makes the tests hang is noticed too."""
+DOORS = (
+    "test_bad_", "test_cli", "test_damaged", "test_drawings", "test_exchange", "test_gallery", "test_harness",
+    "test_html", "test_layers", "test_mutants", "test_pages", "test_peers_", "test_picture", "test_plot",
+    "test_problem_file", "test_readme", "test_records", "test_report", "test_shape_files",
+    "test_solution_file",    "test_stating", "test_studies", "test_text", "test_windows_out",
+)  # fmt: skip
+"""Files of tests that hardly look at numbers."""
+FIRST = ("test_thresholds", "test_regressions", "test_manufactured", "test_solver", "test_evolution")
 BASELINE = Mutant("nothing changed", "__init__.py", 0, 0, "")
 
 
@@ -55,7 +68,22 @@ def digest_of_tests() -> str:
     return digest(*(p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests").rglob("*.py"))))
 
 
-def tried(mutant: Mutant, tree: Path, selection: str) -> dict[str, Any]:
+def ordered(mutant: Mutant, tree: Path, near: bool) -> list[str]:
+    """The files of tests, those first that are likely to notice."""
+    module = ".".join(Path(mutant.file).with_suffix("").parts)
+    room = module.rpartition(".")[0]
+
+    def rank(path: Path) -> tuple[bool, bool, bool, int, str]:
+        text = path.read_text(encoding="utf-8")
+        place = FIRST.index(path.stem) if path.stem in FIRST else len(FIRST)
+        named = path.stem == f"test_{module.rpartition('.')[2]}" or f"pibls.{module} " in text
+        return path.name.startswith(DOORS), not named, f"pibls.{room} " not in text, place, path.name
+
+    files = sorted((tree / "tests").glob("test_*.py"), key=rank)
+    return [f"tests/{p.name}" for p in files if not (near and p.name.startswith(DOORS))]
+
+
+def tried(mutant: Mutant, tree: Path, selection: str, near: bool) -> dict[str, Any]:
     """Run the tests with the change in this copy; the copy is as before afterwards."""
     target = tree / "src" / "pibls" / mutant.file
     source = target.read_text(encoding="utf-8")
@@ -73,18 +101,30 @@ def tried(mutant: Mutant, tree: Path, selection: str) -> dict[str, Any]:
         "-m",
         selection,
     ]
+    files = ordered(mutant, tree, near)
     began = time.perf_counter()
     try:
         target.write_text(mutant.applied(source), encoding="utf-8")
-        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, timeout=TIMEOUT)
-        # 1: a test failed; 2 to 4: not even the tests could be collected.
-        noticed, by = done.returncode != 0, _first_failure(done.stdout)
+        noticed, by = False, ""
+        for some in (files[:1], files[1:5], files[5:]):  # to collect them all takes longer than most of them
+            done = subprocess.run(
+                [*command, *some], cwd=tree, env=env, capture_output=True, text=True, timeout=8 * TIMEOUT,
+                preexec_fn=_limited,
+            )  # fmt: skip
+            # 1: a test failed; 2 to 4: not even the tests could be collected; 5: none was chosen.
+            if done.returncode not in (0, 5):
+                noticed, by = True, _first_failure(done.stdout) or "the time limit"
+                break
     except subprocess.TimeoutExpired:
         noticed, by = True, "the time limit"
     finally:
         target.write_text(source, encoding="utf-8")
     return {"name": mutant.name, "file": mutant.file, "noticed": noticed, "by": by,
             "seconds": round(time.perf_counter() - began, 1)}  # fmt: skip
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))
 
 
 def _first_failure(output: str) -> str:
@@ -157,6 +197,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="only changes whose name or file contains this")
     parser.add_argument("--list", action="store_true", help="name them and what is known; run nothing")
+    parser.add_argument("--near", action="store_true", help="without the tests of the doors")
     parser.add_argument("--select", default="not slow", help="pytest -m")
     parser.add_argument("--least", type=float, default=0.0, help="fail if a smaller share was noticed")
     given = parser.parse_args()
@@ -164,7 +205,7 @@ def main() -> int:
     tests = digest_of_tests()
     every, lost = mutants(ROOT / "src" / "pibls")
     wanted = [m for m in every if given.only in m.name or given.only in m.file]
-    if not given.list and not run(wanted, tests, given.workers, given.select):
+    if not given.list and not run(wanted, tests, given.workers, given.select, given.near):
         return 2
     if given.list:
         for m in wanted:
@@ -176,7 +217,7 @@ def main() -> int:
     return int(share < given.least)
 
 
-def run(wanted: list[Mutant], tests: str, workers: int, selection: str) -> bool:
+def run(wanted: list[Mutant], tests: str, workers: int, selection: str, near: bool) -> bool:
     """Try what is not known yet; False where the tests fail without any change."""
     left = [m for m in wanted if known(m, tests) is None]
     with tempfile.TemporaryDirectory(prefix="pibls-mutants-") as folder:
@@ -184,7 +225,7 @@ def run(wanted: list[Mutant], tests: str, workers: int, selection: str) -> bool:
         for i in range(workers):
             trees.put(copy_tree(Path(folder) / str(i)))
         if left and known(BASELINE, tests) is None:
-            result = tried(BASELINE, Path(folder) / "0", selection)
+            result = tried(BASELINE, Path(folder) / "0", selection, near)
             if result["noticed"]:
                 print(f"The tests fail without any change: {result['by']}")
                 return False
@@ -196,7 +237,7 @@ def run(wanted: list[Mutant], tests: str, workers: int, selection: str) -> bool:
                     return
                 tree = trees.get()
                 try:
-                    result = tried(mutant, tree, selection)
+                    result = tried(mutant, tree, selection, near)
                 finally:
                     trees.put(tree)
                 keep(mutant, result, tests)

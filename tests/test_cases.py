@@ -32,7 +32,9 @@ def test_statement(name: str) -> None:
 @pytest.mark.parametrize("name", FAST)
 def test_published_settings_reach_the_published_error(name: str) -> None:
     case = pibls.cases[name]
-    found = [errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in range(5)]
+    # TC-2 is quick and its errors are rounding, 7e-15 to 1e-13: the median of five is the machine's.
+    seeds = range(40 if name == "TC-2" else 5)
+    found = [errors(case, pibls.solve(case.problem, seed=s, **case.published.settings))[0] for s in seeds]
     assert np.median(found) <= allowed(case.published.max_error)
 
 

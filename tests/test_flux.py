@@ -136,7 +136,7 @@ def test_sources_on_planes_and_at_points() -> None:
     problem = on_line(u.diff(x, 2) - 3 * x * sp.DiracDelta(2 * x - c) - 1, {c: 0.5})
     (source,) = problem.breaks.sources
     assert source.planes == ((0, 0.25),)
-    assert problem._place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
+    assert problem.place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
     assert form(problem).rest == -1
     laplacian = v.diff(x, 2) + v.diff(y, 2)
     delta = sp.DiracDelta(x - HALF) * sp.DiracDelta(y - sp.Rational(1, 4))
@@ -202,3 +202,19 @@ def test_a_point_source_is_solved(seed: int) -> None:
     X = np.linspace(0, 1, 201)
     assert solution.converged
     assert np.abs(solution(X) + 0.5 * np.minimum(X, 1 - X)).max() <= min(solution.error.max, 1e-10)
+
+
+@pytest.mark.parametrize("unit", [1, sp.Rational(1, 10**6), 10**6])
+def test_a_flux_in_any_unit(unit: Any) -> None:
+    """(r k u')' = 0 between r = 1 and 2, k = 1 | 30 at 3/2: u = ln r + c, ln r/30 + d in any unit."""
+    a, b, c = unit, sp.Rational(3, 2) * unit, 2 * unit
+    k = sp.Piecewise((1, x < b), (30, True))
+    u = sp.Function("u")(x)
+    ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, a)), pibls.Dirichlet(u, 1, on=sp.Eq(x, c))]
+    solution = pibls.solve(
+        pibls.Problem(pibls.Interval(x, a, c), [sp.Derivative(x * k * u.diff(x), x)], ends)
+    )
+    whole = np.log(1.5) + np.log(4 / 3) / 30
+    r = np.linspace(1, 2, 101)
+    exact = np.where(r < 1.5, np.log(r), np.log(1.5) + np.log(r / 1.5) / 30) / whole
+    assert np.abs(solution(r * float(unit)) - exact).max() < min(solution.error.max, 3e-14)

@@ -16,6 +16,8 @@ LINE = ("TC-1", "TC-2", "TC-3")
 CURVES = (*LINE, "TC-9", "TC-10")
 PLANE = tuple(c for c in ALL if c not in CURVES)
 _DIGIT = 10.0
+_LOOSE, _TIGHT = "tol=0.01", "tol=1e-10"
+"""Settings of pibls, as they are called in the stored runs."""
 
 
 class Cells:
@@ -197,6 +199,19 @@ def _ours(cells: Cells) -> dict[str, str]:
         "pibls_digits_cases": names(list(better)),
         "pibls_digits": digits(better),
         "paper_below_pibls": names([c for c in ALL if paper("PIBLS", c)[0] < errors[c]]),
+        "pibls_date": max(r["date"] for c in ALL for r in cells("pibls", c).finished)[:10],
+        **_loose(cells),
+    }
+
+
+def _loose(cells: Cells) -> dict[str, str]:
+    """The time at the loosest tolerance next to that at pibls' default one."""
+    times = {(s.setting, s.case): s.seconds for s in cells.found if s.system == "pibls" and s.finished}
+    share = [times[_LOOSE, c] / times[_TIGHT, c] for c in ALL]
+    return {
+        "loose": sci(float(_LOOSE.partition("=")[2])),
+        "tight": sci(float(_TIGHT.partition("=")[2])),
+        "loose_gain": span(share),
     }
 
 

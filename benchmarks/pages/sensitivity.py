@@ -50,6 +50,8 @@ def between(errors: Mapping[float, float]) -> str:
         low -= 1
     while high < len(order) - 1 and errors[order[high + 1]] <= NEAR * errors[best]:
         high += 1
+    if low == high:
+        return f"at {order[low]:g} alone among the values that were tried"
     return f"between {order[low]:g} and {order[high]:g}"
 
 

@@ -55,5 +55,6 @@ def when(solution: Solution, expression: Any, t: Any = None, **at: Any) -> Array
     times, f = times[good], f[good]
     found = list(times[f == 0.0])
     for i in np.flatnonzero(f[:-1] * f[1:] < 0):
-        found.append(brentq(lambda s: float(value(s)), times[i], times[i + 1], xtol=1e-15, rtol=1e-15))
+        a, b = times[i], times[i + 1]
+        found.append(brentq(lambda s: float(value(s)), a, b, xtol=1e-15 * (b - a), rtol=1e-15))
     return np.array(sorted(found))

@@ -121,7 +121,9 @@ class Products:
         centres, halves = (np.array([getattr(b, name) for b in found]) for name in ("centre", "half"))
         return cls(found[0].sizes, found[0].repeated, centres, halves)
 
-    def sums(self, X: Array, cells: npt.NDArray[np.intp], wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+    def sums(
+        self, X: Array, cells: npt.NDArray[np.intp], wanted: Sequence[tuple[MultiIndex, Array]]
+    ) -> Array:
         """∂^α A w for each wanted (α, w), w (cells, functions), of the cell of each point: (wanted, N)."""
         out = np.empty((len(wanted), len(X)))
         step = max(_ENTRIES // int(np.prod(self.sizes)), 1)

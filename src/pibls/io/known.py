@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import BroadBasis, FeatureBasis, JoinedBasis, ProductBasis, SingularBasis, WaveBasis
+from pibls.basis import (
+    BroadBasis,
+    ChebyshevBasis,
+    FeatureBasis,
+    JoinedBasis,
+    MirroredBasis,
+    ProductBasis,
+    SingularBasis,
+    WaveBasis,
+)
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
 from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
@@ -15,7 +24,7 @@ from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Whole, Windows
+from pibls.space import Cells, CellTree, Pieces, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -23,6 +32,10 @@ ACTIVATION = Word(ACTIVATIONS, "an activation")
 def _fits(basis: BroadBasis, d: int) -> str | None:
     given = len(basis.inner)
     return None if given == basis.features.size else f"{given} rows for {basis.features.size} features"
+
+
+def _is_line(basis: ChebyshevBasis, d: int) -> str | None:
+    return None if d == 1 and basis.size > 0 else f"{basis.size} polynomials in {d} coordinates"
 
 
 _MOST = 1 << 20  # functions of one product: more are no file of ours
@@ -38,9 +51,24 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
+    if isinstance(space, Pieces):
+        return space.unknowns
     while not isinstance(space, Whole):
         space = space.parts[0]
     return len(space.bases)
+
+
+def _is_mirrored(basis: MirroredBasis, d: int) -> str | None:
+    k = len(basis.centre)
+    if type(basis.waves) is not WaveBasis or k not in (2, 3) or not d - 1 <= k <= d:
+        return f"a mirror in {k} coordinates of {d}"
+    return None if basis.radius[0] > 0 else "a mirror without a radius"
+
+
+def _are_pieces(space: Pieces, d: int) -> str | None:
+    if not space.count or len(space.all.bases) % space.count:
+        return f"{len(space.all.bases)} bases for {space.count} pieces"
+    return None
 
 
 def _are_cells(space: Cells, d: int) -> str | None:
@@ -78,6 +106,7 @@ _SINGULAR: dict[str, Entry] = {
     "end": Numbers("*"),
     "terms": Numbers("n 4"),
 }
+_MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
@@ -102,11 +131,14 @@ KNOWN = Table(
         Kind("whole", Whole, "space", {"bases": Shared("basis")}),
         Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
         Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind("pieces", Pieces, "space", {"count": Count(), "all": Part("space")}, _are_pieces),
         Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
+        Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
+        Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(
             "products",

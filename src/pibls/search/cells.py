@@ -23,22 +23,26 @@ from pibls.search.attempt import Attempt, judge
 from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
+from pibls.search.rates import sites, towards, waves_across
+from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Node, Space, graded
-from pibls.space.spectrum import tails
+from pibls.space.spectrum import degree_in, fall, tails
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
-NODES = {1: (24, 32), 2: (64, 128), 3: (160, 250)}
-"""Functions per cell for a loose and for a tight tolerance."""
-_TIGHT = 1e-7
 _FIRST = {1: 4, 2: 2, 3: 2}  # cells along each axis
+_WITH_FACES = 1.5  # functions of a cell with those of its faces, over those of the cell
 _USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughly
 _HELD = {1: 13, 2: 24, 3: 40}
 _COLUMNS = 25  # columns in cells for each one that a dense system may have
 _ROUNDS = 40
+_SPECTRAL = (
+    7.0  # digits from the first degree to the last: of singular corners some 4 to 6, whatever the degree
+)
+_CLOSE = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
 _LAST = 20.0
@@ -52,11 +56,12 @@ class CellPlan(Plan):
     start: Attempt | None = None
     """What another plan has found, for a nonlinear problem to start from."""
     guess: Space | None = None
-    tree: CellTree | None = None
+    sized: Sized | None = None
+    """The cells, with the number of functions of each."""
     _rounds: int = 0
     _key: int = 0
-    _last: tuple[int, float, float] | None = None
-    """Cells, work and largest indicator of the last attempt."""
+    _last: tuple[float, float, float] | None = None
+    """Size, work and largest indicator of the last attempt."""
     _rate: float = field(default=1.0)
     """Digits gained by the last attempt."""
     _before: tuple[Space, Array] | None = None
@@ -65,13 +70,14 @@ class CellPlan(Plan):
     """Where in each cell the residual is largest."""
 
     @property
-    def nodes(self) -> int:
-        loose, tight = NODES[self.bench.lowered.dimension]
-        return tight if self.bench.tol < _TIGHT else loose
+    def tree(self) -> CellTree:
+        assert self.sized is not None
+        return self.sized.tree
 
     @property
     def _most(self) -> int:
-        return _COLUMNS * self.budget.max_nodes // (self.nodes * self.bench.lowered.unknowns)
+        """Functions for each unknown, in all cells together."""
+        return _COLUMNS * self.budget.max_nodes // self.bench.lowered.unknowns
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
@@ -82,12 +88,14 @@ class CellPlan(Plan):
         if self._last is None:
             usual = _USUAL[d] * self.bench.lowered.unknowns**2
             # All of space and time at once is what an evolution comes to last.
-            return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
-        assert self.tree is not None
-        cells, work, worst = self._last
-        if len(self.tree) > self._most:
+            first, each = _FIRST[d] ** d, NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns
+            work = divided(first, int(_WITH_FACES * first * each), 0, 1)
+            return Offer(work, usual if self.bench.evolution is None else _LAST * usual)
+        assert self.sized is not None
+        done, work, worst = self._last
+        if functions(self.sized) > self._most:
             return None
-        expected = work * (len(self.tree) / cells) ** 1.3
+        expected = work * (self.sized.work / done) ** 1.3
         needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
         rounds = max(needed / max(self._rate, 0.2), 1.0)
         return Offer(expected, expected * min(rounds, 20.0))
@@ -96,8 +104,8 @@ class CellPlan(Plan):
         self.start = self.start or found
 
     def advance(self) -> None:
-        if self.tree is None:
-            self.tree = self._first_tree()
+        if self.sized is None:
+            self.sized = self._first()
         self._rounds += 1
         try:
             self._try()
@@ -109,25 +117,25 @@ class CellPlan(Plan):
     def _try(self) -> None:
         """Solve in the cells of the tree, and refine or accept."""
         bench = self.bench
-        assert self.tree is not None
+        assert self.sized is not None
         found = self._solve(1.0)
         indicator, axes = self._indicators(found)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
-        self._last = (len(self.tree), found.work, worst)
+        self._last = (self.sized.work, found.work, worst)
         self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
             self.best = found
         self.tell(found, None, cells=len(self.tree))
         limit = bench.limits.cell_tail * bench.tol
-        if worst > limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
-            self.tree, self._before = self._refined(indicator, axes, limit), found.function
+        if worst > _CLOSE * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
+            self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
             return
-        if not self.budget.allows(found.work):
+        if not self.affords(found.work):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
-        hardest = self._hardest(indicator, axes)
+        hardest = self._hardest(found, indicator, axes)
         second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
@@ -148,32 +156,49 @@ class CellPlan(Plan):
         if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
             self.status = Status.FLOOR
             return
-        self.tree = self._refined(np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
+        self.sized = self._refined(found, np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
         self._before = found.function
 
-    def _first_tree(self) -> CellTree:
-        return first_tree(self.bench, _FIRST[self.bench.lowered.dimension])
+    def _first(self) -> Sized:
+        """The first cells: those of the layers and waves that the equations' own rates tell of."""
+        bench, d = self.bench, self.bench.lowered.dimension
+        level = first_level(bench.tol)
+        tree = first_tree(bench, _FIRST[d])
+        if bench.evolution is not None:
+            return Sized.even(tree, level)
+        waves = waves_across(bench)
+        grid = grid_for(waves, bench.tol, 0.9 * self._most) if waves.any() else None
+        if grid is not None and not bench.lowered.interfaces.planes:
+            level, counts = grid
+            tree = CellTree.grid(bench.box, counts)
+        fine = Sized.even(towards(tree, sites(bench), degree_in(NODES[d][level], d)), level)
+        return fine if functions(fine) <= self._most // 4 else Sized.even(tree, level)
 
-    def _hardest(self, indicator: Array, along: Array) -> CellTree:
-        """The same cells, and the hardest of them divided."""
-        assert self.tree is not None
+    def _hardest(self, found: Attempt, indicator: Array, along: Array) -> Sized:
+        """The same cells, and the hardest of them divided, unless the solution is plainly smooth there."""
+        assert self.sized is not None
         mark = max(0.1 * float(indicator.max()), float(np.sort(indicator)[-max(len(indicator) // 5, 1)]))
 
         def division(number: int, box: Array) -> Node:
+            if indicator[number] < mark or self._steepness(found, number, box, along) > _SPECTRAL:
+                return None
             axes = [i for i in range(len(box)) if along[number, i] >= 0.1 * along[number].max()]
-            return graded(box, axes, self._places[number], 1) if indicator[number] >= mark else None
+            return graded(box, axes, self._places[number], 1)
 
-        return self.tree.refine(division)
+        return self.sized.divided(division)
 
-    def _solve(self, shrink: float, near: Attempt | None = None, tree: CellTree | None = None) -> Attempt:
+    def _solve(self, shrink: float, near: Attempt | None = None, sized: Sized | None = None) -> Attempt:
         bench = self.bench
         began = time.perf_counter()
         self._key += 1
         d, unknowns = bench.lowered.dimension, bench.lowered.unknowns
-        tree = tree or self.tree
-        assert tree is not None
-        reference = Reference.drawn(self.nodes, d, shrink, bench.stream(1, 2000 + self._key))
-        space = reference.over(tree, unknowns)
+        sized = sized or self.sized
+        assert sized is not None
+        references = {
+            level: Reference.drawn(NODES[d][level], d, shrink, bench.stream(1, 2000 + self._key))
+            for level in set(sized.levels)
+        }
+        space = sized.over(references, unknowns)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space, bench.engine)
             method = GaussNewton(rounds=0, check=self.budget.check)
@@ -187,9 +212,9 @@ class CellPlan(Plan):
             residuals, values = judge(bench, space, outcome.w)
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
-        settings = {"cells": len(tree), "nodes": self.nodes}
-        work = divided(len(tree), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.charge(work, seconds)
+        settings = {"cells": len(sized), "nodes": max(sized.nodes)}
+        work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, kept, residuals, values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
@@ -256,17 +281,22 @@ class CellPlan(Plan):
         X = X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
         return replace(where, all=np.concatenate([where.all, X]))
 
-    def _refined(self, indicator: Array, along: Array, limit: float) -> CellTree:
-        """The marked cells divided, along every axis whose tail is not much smaller than the largest."""
-        assert self.tree is not None
+    def _refined(self, found: Attempt, indicator: Array, along: Array, limit: float) -> Sized:
+        """The marked cells divided, along every axis whose tail is not much smaller than the largest.
+
+        Where the spectrum falls fast enough, they get more functions instead.
+        """
+        sized = self.sized
+        assert sized is not None
         mark = max(limit, self.bench.limits.cell_share * float(indicator.max()))
         # Not more at once than doubles the cells, nor than may be had: the worst first.
-        most = max(min(len(indicator), (self._most - len(indicator)) // 3), 4)
+        room = (self._most - functions(sized)) // (3 * max(sized.nodes))
+        most = max(min(len(indicator), room), 4)
         if np.count_nonzero(indicator >= mark) > most:
             mark = float(np.sort(indicator)[-most])
         share = self.bench.limits.cell_axis
-
         few = bool(np.count_nonzero(indicator >= mark) < _FEW * len(indicator))
+        more: set[int] = set()
 
         def division(number: int, box: Array) -> Node:
             if indicator[number] < mark:
@@ -274,9 +304,25 @@ class CellPlan(Plan):
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             levels = self._levels(float(indicator[number]) / limit, few)
+            if levels == 1 and indicator[number] < _ROUGH:
+                missing = math.log10(float(indicator[number]) / limit)
+                falls = self._steepness(found, number, box, along) / degree_in(sized.nodes[number], len(box))
+                if sized.wants_more(number, mine, axes, falls, missing):
+                    more.add(number)
+                    return None
             return graded(box, axes, self._places[number], levels)
 
-        return self.tree.refine(division)
+        divided = sized.divided(division)
+        where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
+        return divided.raised({where[i] for i in more})
+
+    def _steepness(self, found: Attempt, number: int, box: Array, along: Array) -> float:
+        """Digits that the spectrum of a cell would fall over all degrees, along its worst axis."""
+        space = found.space
+        assert isinstance(space, Cells)
+        part, w = space.parts[number], found.w[space.starts[number] : space.starts[number + 1]]
+        falls = fall(part, w, box, self.bench.lowered.unknowns)
+        return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
     def _levels(self, excess: float, few: bool) -> int:
         """How often to halve a cell at once: where halving gains little, the solution is singular there.

@@ -23,9 +23,7 @@ from pibls.search.divided import jump_at
 from pibls.space import Cells, CellTree, Whole
 from pibls.space.tree import Joint, Numbers
 from pibls.system.lines import Group, Held, Lines, Site, group_of, without
-from pibls.system.traces import Trace, traces_of
-
-_BESIDE = 4e-15
+from pibls.system.traces import Trace, beside, traces_of
 
 
 @dataclass(frozen=True)
@@ -300,8 +298,7 @@ class Places:
             Y[:, self.axis] = times
             for row, (i, number, site, _, _) in enumerate(wanted):
                 sign = 2.0 * site - 1.0
-                Z = Y.copy()
-                Z[:, axis] += sign * _BESIDE * max(1.0, float(np.abs(Z[:, axis]).max()))
+                Z = beside(Y, axis, float(np.ptp(self.bench.box[axis])), site == 1)
                 a[row, :, i] = sign * np.asarray(traces[i].terms(axis, Z)[number][2])
             rest = np.zeros((len(joints), n, len(times)))
             if jump is not None:

@@ -123,13 +123,14 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
     out = []
     faces = lowered.interfaces
     for joint in space.tree.joints(tuple(repeated)):
-        nodes = min(space.parts[joint.low].nodes, space.parts[joint.high].nodes)
+        nodes = space.parts[joint.low].nodes, space.parts[joint.high].nodes
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(across, joint.axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        tied = tie(joint, traces, nodes, domain.contains, jump)
+        extent = float(np.ptp(space.tree.box[joint.axis]))
+        tied = tie(joint, traces, nodes, domain.contains, extent, jump)
         if tied is not None:
             out.append(tied)
     return out

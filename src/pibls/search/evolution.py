@@ -68,6 +68,13 @@ def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
     return tuple(out)
 
 
+def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:
+    """Whether u or its rates jump at some time: windows begin where the last one ended, and know no jump."""
+    faces = lowered.interfaces
+    planes = {*faces.jumping, *(plane for _, plane, _ in faces.sources)}
+    return any(axis == evolution.axis for axis, _ in planes)
+
+
 def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:
     """Whether a region is the start, or alike at all times; None where it is neither."""
     if region.is_inside:

@@ -14,6 +14,7 @@ from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
+from pibls.search.evolution import jumps_in_time
 from pibls.search.plan import Offer, Plan
 from pibls.search.ways import InWaves, Way
 from pibls.search.windows import LATE, Demand, Followed, floor_of
@@ -40,7 +41,11 @@ class WindowPlan(Plan):
     _key: int = 0
 
     def offer(self) -> Offer | None:
-        if self.status is not None or self.bench.evolution is None:
+        if (
+            self.status is not None
+            or self.bench.evolution is None
+            or jumps_in_time(self.bench.lowered, self.bench.evolution)
+        ):
             return None
         usual = self.way.seconds(self.bench)
         # It ends when its time does, with what it has until then.
@@ -168,7 +173,7 @@ class WindowPlan(Plan):
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
         work = self.way.seconds(bench) or seconds
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
     def _where(self, followed: Followed, since: float | None = None) -> Where:

@@ -85,6 +85,9 @@ class Thresholds:
     window_tail: tuple[float, float] = (1e-3, 0.005)
     """The same for windows on a line and in space, in units of tol: errors add up over many of them. On a
     line a tenth of it costs a tenth more windows, and a second run with a tighter demand twice as many."""
+    orbit_tail: float = 1e-4
+    """The same for ordinary evolutions: the next digit costs a tenth more windows, and a second run with a
+    tighter demand twice as many."""
     window_residual: float = 3.0
     """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
     equation passed with an error of 3e-4, with it 1e-16."""
@@ -93,9 +96,6 @@ class Thresholds:
     1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
     window_growth: float = 2.0
     """The longest of two windows in a row over the shorter one."""
-    shadow: float = 0.8
-    """Windows of the second solution relative to those of the first: a window so long that a spurious
-    solution fits in it (Kepler's orbit through the centre) has another one at another length."""
 
 
 DEFAULT = Thresholds()

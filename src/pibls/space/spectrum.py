@@ -16,6 +16,7 @@ from pibls.problem import Jet
 from pibls.space.whole import Whole
 
 _FROM, _BEYOND = 0.75, 4  # the degrees looked at: from this share of the highest to this many above it
+_MIDDLE = (0.35, 0.5)  # the degrees against which the highest are held
 _RANK = 0.8  # of N functions at the scale of the scale-width rule, so many are independent
 
 
@@ -43,8 +44,8 @@ def _grid(n: int, d: int) -> Array:
     return np.stack(np.meshgrid(*(nodes,) * d, indexing="ij"), -1).reshape(-1, d)
 
 
-def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
-    """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
+def _coefficients(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array, int]:
+    """The Chebyshev coefficients of each unknown (unknowns, n, …), max|u| and the degree that is resolved."""
     d = len(box)
     degree = degree_in(part.nodes, d)
     n = degree + 1 + _BEYOND
@@ -52,12 +53,31 @@ def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Arra
     jets = tuple(Jet(k, (0,) * d) for k in range(unknowns))
     # In the coordinates of the cell: in others, a short cell far from zero has few digits left.
     u = part.seen_from(box).values((_grid(n, d),), jets, w)
-    out = np.empty((unknowns, d))
-    first = ceil(_FROM * degree)
-    for k in range(unknowns):
-        c = u[k].reshape((n,) * d)
-        for axis in range(d):
-            c = np.moveaxis(np.tensordot(matrix, c, axes=(1, axis)), 0, axis)
-        for axis in range(d):
-            out[k, axis] = np.abs(np.take(c, range(first, n), axis=axis)).max()
-    return out, np.abs(u).max(axis=1)
+    c = u.reshape((unknowns,) + (n,) * d)
+    for axis in range(1, d + 1):
+        c = np.moveaxis(np.tensordot(matrix, c, axes=(1, axis)), 0, axis)
+    return c, np.abs(u).max(axis=1), degree
+
+
+def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Array]:
+    """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
+    c, sizes, degree = _coefficients(part, w, box, unknowns)
+    return _largest(c, ceil(_FROM * degree), c.shape[1]), sizes
+
+
+def fall(part: Whole, w: Array, box: Array, unknowns: int) -> Array:
+    """Digits per degree by which the coefficients have been falling along each axis (unknowns, d)."""
+    c, _, degree = _coefficients(part, w, box, unknowns)
+    low, high = ceil(_MIDDLE[0] * degree), ceil(_MIDDLE[1] * degree)
+    before, after = _largest(c, low, high + 1), _largest(c, ceil(_FROM * degree), degree + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        digits = np.nan_to_num(np.log10(before / after), posinf=0.0, neginf=0.0)
+    return np.asarray(digits / max(ceil(_FROM * degree) - low, 1))
+
+
+def _largest(c: Array, first: int, stop: int) -> Array:
+    """The largest coefficient with a degree in this range along each axis (unknowns, d)."""
+    axes = range(1, c.ndim)
+    return np.array(
+        [[np.abs(np.take(part, range(first, stop), axis=axis - 1)).max() for axis in axes] for part in c]
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.problem import Jet
 from pibls.space.protocol import Space
+from pibls.space.stacked import Stacked
 from pibls.space.tree import Numbers
 
 
@@ -25,6 +26,15 @@ class Windows:
     def starts(self) -> Numbers:
         """Where the coefficients of each window begin, and the end."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    @cached_property
+    def _stacked(self) -> Stacked | None:
+        return Stacked.of(self.parts)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether time is the only coordinate."""
+        return self._stacked is not None
 
     @property
     def columns(self) -> int:
@@ -50,6 +60,9 @@ class Windows:
             where = np.searchsorted(inner, t, side="right")
             known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
             if not len(known):
+                continue
+            if self._stacked is not None:
+                out[np.ix_(here, known)] = self._stacked.values(t[known], where[known], wanted, w)
                 continue
             order = known[np.argsort(where[known], kind="stable")]
             windows, firsts = np.unique(where[order], return_index=True)

@@ -24,7 +24,17 @@ from pibls.space.spectrum import degree_in
 
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
-_BESIDE = 4e-15
+_BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
+
+
+def beside(X: Array, axis: int, extent: float, upper: bool) -> Array:
+    """Points next to a face: what jumps at it is taken there.
+
+    In units of the problem: 4e-15 of a metre at 4 mm is 1e-12, and so much was a flux wrong.
+    """
+    out = X.copy()
+    out[:, axis] += (_BESIDE if upper else -_BESIDE) * max(extent, float(np.abs(X[:, axis]).max()))
+    return out
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,8 @@ class Tied:
     polynomials: Array = field(repr=False)
     jumps: Array = field(repr=False)
     """How much larger each trace is on the upper side, one row for each."""
+    extent: float
+    """Of the domain, across the joint."""
 
     @property
     def columns(self) -> int:
@@ -81,10 +93,8 @@ class Tied:
         if upper and self.joint.shift:
             X = X.copy()
             X[:, axis] += self.joint.shift
-        # What jumps at the face is taken just beside it.
-        beside = X.copy()
-        beside[:, axis] += (_BESIDE if upper else -_BESIDE) * max(1.0, float(np.abs(X[:, axis]).max()))
-        terms = [trace.terms(axis, beside) for trace in self.traces]
+        near = beside(X, axis, self.extent, upper)
+        terms = [trace.terms(axis, near) for trace in self.traces]
         tables = space.tables(X, ((space.owners[k], alpha) for part in terms for k, alpha, _ in part))
         n = len(X)
         T = np.zeros((n * len(self.traces), space.columns), order="F")
@@ -118,14 +128,15 @@ def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) ->
 def tie(
     joint: Joint,
     traces: tuple[Trace, ...],
-    nodes: int,
+    nodes: tuple[int, int],
     contains: Callable[[Array], Mask],
+    extent: float,
     jump: Callable[[Trace, Array], Array] | None = None,
 ) -> Tied | None:
-    """Points and polynomials on a joint between cells of that many functions; None where it lies outside."""
+    """Points and polynomials on a joint between cells of so many functions; None where it lies outside."""
     d = len(joint.box)
     free = [i for i in range(d) if i != joint.axis]
-    degree, U, polynomials = _face(nodes, d)
+    degree, U, polynomials = _face(min(nodes), max(nodes), d)
     X = np.tile(joint.box[:, 0], (len(U), 1))
     X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
     keep = np.asarray(contains(X), dtype=bool)
@@ -137,14 +148,17 @@ def tie(
             degree -= 1
         polynomials = _legendre(2.0 * U - 1.0, degree)
     jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
-    return Tied(joint, traces, X, polynomials, jumps)
+    return Tied(joint, traces, X, polynomials, jumps, extent)
 
 
 @lru_cache(maxsize=64)
-def _face(nodes: int, d: int) -> tuple[int, Array, Array]:
-    """The degree, the points in the unit cube and the polynomials there, of a face that is all inside."""
-    degree = degree_of(nodes, d)
-    wanted = int(_PER_COEFFICIENT * comb(degree + d - 1, d - 1)) + _SPARE if d > 1 else 1
+def _face(fewer: int, more: int, d: int) -> tuple[int, Array, Array]:
+    """The degree, the points in the unit cube and the polynomials there, of a face that is all inside.
+
+    What both cells resolve has the degree of that with fewer functions; the points hold the other one too.
+    """
+    degree = degree_of(fewer, d)
+    wanted = int(_PER_COEFFICIENT * comb(degree_of(more, d) + d - 1, d - 1)) + _SPARE if d > 1 else 1
     U = (lobatto if d == 2 else sobol)(wanted, d - 1, np.random.default_rng(0))
     return degree, U, _legendre(2.0 * U - 1.0, degree)
 

@@ -1,0 +1,305 @@
+"""What the search decides by: each threshold has a case on either side of it that it must tell apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.problem.lowering import lower
+from pibls.search import attempt as attempts
+from pibls.search.attempt import Attempt
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget
+from pibls.search.cells import CellPlan
+from pibls.search.drive import _lost, rescaled
+from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.family import WaveFamily
+from pibls.search.sizes import Sized
+from pibls.search.waves import WavePlan
+from pibls.search.windows import Demand
+from pibls.solver import Outcome
+from pibls.space.tree import CellTree
+from pibls.status import Status
+
+x, y = sp.symbols("x y")
+u = sp.Function("u")
+GROWTH = sp.exp(x)
+
+
+def line(source: Any = GROWTH) -> pibls.Problem:
+    return pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(u(x).diff(x, 2), source)], [pibls.Dirichlet(u(x), 0)]
+    )
+
+
+def plane(source: Any = GROWTH) -> pibls.Problem:
+    v = u(x, y)
+    return pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(v.diff(x, 2) + v.diff(y, 2), source)],
+        [pibls.Dirichlet(v, 0)],
+    )
+
+
+def plan(tol: float = 1e-10, problem: pibls.Problem | None = None) -> WavePlan:
+    problem = line() if problem is None else problem
+    bench = Bench.of(lower(problem), problem.domain, 0, tol)
+    return WavePlan(bench, Budget(0.0, None, 4000))
+
+
+def found(relative: float, value: float = 1.0, *, nodes: int = 64, stiffness: float = math.inf) -> Attempt:
+    """An attempt that found a constant, with that residual everywhere."""
+    outcome = Outcome(np.zeros(nodes), 0.0, 1, Status.SOLVED)
+    norms = {"equation": Norms(relative, relative, relative)}
+    basis = pibls.Waves(nodes, scale=1.0)
+    values = np.full((1, 8), value)
+    made: dict[str, Any] = {"space": None, "seconds": 0.0, "work": 0.0, "settings": {"basis": basis}}
+    return Attempt(outcome=outcome, residuals=norms, values=values, stiffness=stiffness, **made)
+
+
+# -- trust --
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(8))
+def test_the_second_solution_is_at_another_scale(seed: int) -> None:
+    """In nearly the same space it would share the error of the first."""
+    exact = sp.sin(6 * x) / (2 + x)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Eq(u(x).diff(x, 2), exact.diff(x, 2))],
+        [pibls.Dirichlet(u(x), exact)],
+    )
+    basis = pibls.Waves(12, scale=8.0)
+    solution = pibls.solve(problem, basis=basis, points=pibls.Points(60, 2), seed=seed)
+    X = np.linspace(0, 1, 500)
+    true = np.abs(solution(X) - sp.lambdify(x, exact)(X)).max()
+    assert 1.5 * true <= solution.error.max <= 300 * true
+
+
+def test_what_is_drawn_again_is_somewhat_narrower() -> None:
+    assert 0.7 <= rescaled(pibls.Waves(10, scale=1.0)).scale <= 0.95  # type: ignore[union-attr]
+
+
+def test_the_estimate_is_some_times_the_difference_and_never_below_rounding() -> None:
+    where = Where(np.zeros((2, 1)), np.zeros((2, 1)))
+    some = estimated(np.full((1, 2), 1e-6), np.full((1, 2), 1e-6), np.ones(1), where)
+    none = estimated(np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1), where)
+    assert 2e-6 < some.max < 2e-5
+    assert 2e-6 < some.l2 < 2e-5
+    assert 2e-16 < none.max < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("now", "last", "promising"),
+    [(1e-5, 1.5e-5, False), (1e-7, 1.5e-7, True), (0.5, 5.0, False), (0.01, 0.5, True)],
+    ids=["does not hold", "holds", "does not fit", "falls"],
+)
+def test_two_that_agree_prove_nothing_while_the_equations_do_not_hold(
+    now: float, last: float, promising: bool
+) -> None:
+    assert bool(plan()._promising(found(now), found(last))) is promising
+
+
+@pytest.mark.parametrize(
+    ("tol", "relative", "promising"),
+    [
+        (1e-10, 1e-12, True),
+        (1e-10, 1e-11, False),
+        (1e-4, 3e-5, True),
+        (1e-4, 1e-3, False),
+        (1e-7, 3e-8, False),
+    ],
+)
+def test_the_first_width_is_confirmed_where_it_is_good_enough(
+    tol: float, relative: float, promising: bool
+) -> None:
+    assert bool(plan(tol)._promising(found(relative), None)) is promising
+
+
+@pytest.mark.parametrize(
+    ("relative", "difference", "undetermined"),
+    [(1e-10, 1e-2, True), (1e-10, 1e-4, False), (1e-8, 1e-2, False)],
+    ids=["two solutions", "the same", "not solved"],
+)
+def test_two_solutions_differ_by_more_than_their_errors(
+    relative: float, difference: float, undetermined: bool
+) -> None:
+    assert bool(plan()._undetermined(found(relative), found(relative, 1.0 + difference))) is undetermined
+
+
+@pytest.mark.parametrize(
+    ("stiffness", "half", "undetermined"),
+    [
+        (1e-4, None, False),  # well-posed: not even asked at another width
+        (1e-8, 1e-7, False),  # a resonance
+        (1e-8, 1e-4, True),  # a condition is missing
+        (1e-14, 1e-14, True),  # nothing but rounding
+        (1e-12, 1e-12, False),
+    ],
+)
+def test_a_missing_condition_and_a_resonance_are_told_apart(
+    stiffness: float, half: float | None, undetermined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*args: Any, **more: Any) -> Attempt:
+        assert half is not None, "it was asked for"
+        return found(1e-12, stiffness=half)
+
+    monkeypatch.setattr(WavePlan, "_attempt", asked)
+    assert bool(plan()._undetermined(found(1e-12), found(1e-12, stiffness=stiffness))) is undetermined
+
+
+@pytest.mark.parametrize(
+    ("relatives", "values", "contradictory"),
+    [
+        ((1e-2, 1e-2, 1e-2), (1.0, 1.0, 1.0), True),
+        ((1e-6, 1e-6, 1e-6), (1.0, 1.0, 1.0), False),  # it may be solved yet
+        ((1e-2, 1e-2, 1e-2), (1.0, 1.01, 1.02), True),
+        ((1e-2, 1e-2, 1e-2), (1.0, 3.0, 9.0), False),  # it still moves
+        ((1e-2, 3e-3, 1e-3), (1.0, 1.0, 1.0), False),  # it still falls
+    ],
+)
+def test_contradictions_are_claimed_where_nothing_changes_any_more(
+    relatives: tuple[float, ...], values: tuple[float, ...], contradictory: bool
+) -> None:
+    one = plan()
+    last, claimed = None, False
+    for relative, value in zip(relatives, values, strict=True):
+        now = found(relative, value)
+        claimed, last = one._contradictory(now, last), now
+    assert claimed is contradictory
+
+
+def test_when_no_digit_is_left() -> None:
+    history = ((1.0, 1e-6), (2.0, 1e-2), (3.0, 0.5))
+    error = ErrorEstimate(0.5, 0.5, history=history)
+    assert _lost(error, 1.0, found(1e-3)) == 3.0
+    assert _lost(replace(error, history=history[:2]), 1.0, found(1e-3)) is None
+
+
+# -- one basis --
+
+
+@pytest.mark.parametrize(
+    ("relative", "last", "nodes", "flat"),
+    [
+        (1e-14, 1.5e-14, 64, True),
+        (1e-13, 1e-11, 64, False),
+        (1e-6, 1.5e-6, 64, False),  # not yet rounding: it may go on
+        (1e-10, 1.5e-10, 64, True),
+        (1e-14, 1.2e-14, 42, True),
+        (1e-14, 1.5e-14, 42, False),  # a third wider, a third better
+    ],
+)
+def test_a_doubling_that_gains_nothing(relative: float, last: float, nodes: int, flat: bool) -> None:
+    assert bool(plan()._is_flat(found(relative), found(last, nodes=32 if nodes == 64 else 48))) is flat
+
+
+@pytest.mark.parametrize(
+    ("source", "stretched"),
+    [(sp.sin(40 * x) * (1 + y), True), (sp.exp(-40 * ((x - 0.5) ** 2 + (y - 0.4) ** 2)), False)],
+    ids=["waves along x", "a round hill"],
+)
+def test_waves_lean_where_the_solution_does(source: Any, stretched: bool) -> None:
+    one = plan(1e-9, plane(source))
+    for _ in range(3):
+        one.advance()
+    assert isinstance(one.family, WaveFamily)
+    scale = one.family.stretch
+    assert (max(scale) / min(scale) > 1.5) is stretched
+    assert len(one.budget.history) > 5 or not stretched
+
+
+def test_a_smooth_solution_is_found_without_looking_for_a_lean() -> None:
+    solution = pibls.solve(pibls.cases["TC-6"].problem, tol=1e-8)
+    widths = [told.nodes for told in solution.history]
+    assert all(widths.count(n) <= 3 for n in widths)
+
+
+@pytest.mark.parametrize(("tol", "density"), [(1e-12, 2.5), (1e-10, 1.75)])
+def test_rounding_is_averaged_over_more_points(tol: float, density: float) -> None:
+    assert plan(tol).bench.density == density
+
+
+@pytest.mark.parametrize(("relative", "per_node"), [(0.1, 3.0), (1e-3, 1.75)])
+def test_what_is_rough_gets_more_points(relative: float, per_node: float) -> None:
+    one = plan(problem=plane())
+    made = attempts.attempt(one.bench, pibls.Waves(40, scale=1.0), None, None, 1, found(relative))
+    assert made.settings["points"].interior == int(per_node * 40)
+
+
+@pytest.mark.parametrize(("relative", "resumed"), [(0.1, True), (1.0, False)])
+def test_a_good_solution_is_a_start(relative: float, resumed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(u(x).diff(x, 2), u(x) ** 2 + 1)], [pibls.Dirichlet(u(x), 0)]
+    )
+    one, ways = plan(problem=problem), []
+
+    def way(name: bool) -> Any:
+        def taken(system: Any, *_: Any) -> Outcome:
+            ways.append(name)
+            return Outcome(np.zeros(system.shape[1]), 0.0, 1, Status.SOLVED)
+
+        return taken
+
+    monkeypatch.setattr(attempts, "warm", way(True))
+    monkeypatch.setattr(attempts, "from_scratch", way(False))
+    attempts.attempt(one.bench, pibls.Waves(16, scale=3.0), None, None, 1, found(relative))
+    assert ways == [resumed]
+
+
+@pytest.mark.parametrize(
+    ("source", "more"), [(sp.exp(-2000 * ((x - 0.31) ** 2 + (y - 0.57) ** 2)), True), (sp.exp(x), False)]
+)
+def test_a_narrow_source_is_looked_at_where_it_is(source: Any, more: bool) -> None:
+    bench = plan(problem=plane(source)).bench
+    inside = next(points for region, points in bench.held_out.items() if region.is_inside)
+    usual = next(
+        points for region, points in plan(problem=plane(sp.S.One)).bench.held_out.items() if region.is_inside
+    )
+    assert (len(inside) > len(usual)) is more
+
+
+# -- cells and windows --
+
+
+def test_cells_are_divided_where_and_along_what_they_must() -> None:
+    one = plan(problem=plane())
+    cells = CellPlan(one.bench, one.budget)
+    cells.sized = Sized.even(CellTree.grid(one.bench.box, (4, 4)), 1)
+    n = len(cells.tree)
+    cells._places = np.array([box.mean(axis=1) for box in cells.tree.boxes])
+    cells._last = (n, 0.0, 1.0)
+    indicator = np.full(n, 1e-3)  # less than the share of the largest that is divided
+    indicator[0], indicator[1] = 1.0, 0.1
+    along = np.tile([1.0, 0.01], (n, 1))
+    along[1] = [1.0, 0.5]
+    refined = cells._refined(found(0.5), indicator, along, 1e-9).tree
+    # One along x alone, and the next, which matters too, along both: 1 + 3 more, if halved once.
+    assert len(refined) >= n + 4
+    kept = {tuple(box.ravel()) for box in cells.tree.boxes} & {tuple(box.ravel()) for box in refined.boxes}
+    assert len(kept) == n - 2
+    inside_first = [b for b in refined.boxes if _within(b, cells.tree.boxes[0])]
+    heights = {round(float(b[1, 1] - b[1, 0]), 9) for b in inside_first}
+    assert heights == {round(float(np.diff(cells.tree.boxes[0][1])[0]), 9)}
+
+
+def _within(inner: Any, outer: Any) -> bool:
+    return bool(np.all(outer[:, 0] - 1e-12 <= inner[:, 0]) and np.all(inner[:, 1] <= outer[:, 1] + 1e-12))
+
+
+@pytest.mark.parametrize(("problem", "tail"), [(line, 1e-3), (plane, 5e-3)])
+def test_windows_are_asked_for_more_than_the_tolerance(problem: Any, tail: float) -> None:
+    bench = plan(1e-6, problem()).bench
+    asked = Demand.of(1e-6, bench)
+    assert 0.1 * tail * 1e-6 <= asked.tail <= 10 * tail * 1e-6
+    assert 1e-6 <= asked.residual <= 1e-5
+    least = Demand.of(1e-20, bench).tail
+    assert 1e-16 <= least <= 1e-12
+    assert least <= 1e-14 or bench.lowered.dimension > 1
