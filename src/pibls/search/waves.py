@@ -108,7 +108,8 @@ class WavePlan(Plan):
 
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
-        size: int = spec.parts[0].size if self.extra else spec.size
+        parts = getattr(spec, "parts", ()) if self.extra else ()
+        size: int = parts[0].size if parts else spec.size - self.extra.size
         return size
 
     def offer(self) -> Offer | None:
