@@ -99,10 +99,6 @@ class Radau:
         """How many polynomials span u."""
         return self.s + self.order
 
-    def powers(self, half: float, m: int) -> Array:
-        """half^-j for j up to m, (m + 1, 1): from derivatives by ξ to those by t."""
-        return np.asarray(half ** -np.arange(m + 1.0)[:, None])
-
     def beyond(self, ratio: float, order: int) -> Array:
         """η ↦ its Taylor polynomial at the end, at the points of the next interval, (s, s)."""
         powers = (ratio * (self.points + 1.0)) ** np.arange(order + 1.0)[:, None]

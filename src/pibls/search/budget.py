@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from pibls.linalg.distributed import Share
 
+_SLACK = 1.1  # an attempt that is expected to end that much after the time limit is still begun
+_SILENCE = 2.0  # seconds after which a callback is told that an attempt is still under way
+
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each attempt, and before one that will take long."""
+    """What a callback is told after each attempt, before one that will take long, and on the way of such."""
 
     nodes: int
     residual: float
@@ -44,34 +47,53 @@ class Budget:
     history: list[Progress] = field(default_factory=list)
     worked: float = 0.0
     """What was done so far (`search.work`)."""
-    _took: float = 0.0
+    _paces: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Work and seconds of each plan."""
+    _told: float = 0.0
+    """When the callback was called last."""
 
     @property
     def spent(self) -> float:
         return time.perf_counter() - self.began
 
-    def charge(self, work: float, seconds: float) -> None:
-        """Count an attempt, and how long it took."""
+    def charge(self, plan: object, work: float, seconds: float) -> None:
+        """Count an attempt of a plan, and how long it took."""
         self.worked += work
-        self._took += seconds
+        before = self._paces.get(id(plan), (0.0, 0.0))
+        self._paces[id(plan)] = before[0] + work, before[1] + seconds
 
-    @property
-    def pace(self) -> float:
-        """Seconds on the clock for one of work, on this machine as busy as it is."""
-        return self._took / self.worked if self.worked > 0 else 1.0
+    def pace(self, plan: object) -> float:
+        """Seconds on the clock for one of work, on this machine as busy as it is.
 
-    def allows(self, work: float) -> bool:
-        """Whether an attempt that costs so much still fits."""
-        return self.time_limit is None or self.spent + self.pace * work <= self.time_limit
+        What work is for one plan is not what it is for another: singular functions cost more than waves. A
+        new plan is taken to be as quick as the quickest.
+        """
+        if id(plan) in self._paces:
+            work, seconds = self._paces[id(plan)]
+            return seconds / work if work > 0 else 1.0
+        return min((s / w for w, s in self._paces.values() if w > 0), default=1.0)
+
+    def allows(self, plan: object, work: float) -> bool:
+        """Whether an attempt of a plan that costs so much still fits."""
+        if self.time_limit is None:
+            return True
+        return self.spent + self.pace(plan) * work <= _SLACK * self.time_limit
 
     def check(self) -> None:
-        """Raise where the time is over."""
+        """Called on the way of an attempt: raise where the time is over, and do not be silent for long."""
         if self.time_limit is not None and self.spent > self.time_limit:
             raise OutOfTimeError
+        if self.callback is not None and self.spent > self._told + _SILENCE:
+            last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
+            self._pass_on(replace(last, seconds=self.spent, expected=None))
 
     def tell(self, now: Progress) -> None:
         """Remember, and pass on."""
         self.history.append(now)
+        self._pass_on(now)
+
+    def _pass_on(self, now: Progress) -> None:
+        self._told = self.spent
         if self.callback is not None:
             self.callback(now)
 

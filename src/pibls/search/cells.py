@@ -19,9 +19,9 @@ from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
-from pibls.search.attempt import Attempt, judge
+from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
-from pibls.search.estimate import Where, compare, unknowns_at
+from pibls.search.estimate import Where, at_least, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
@@ -34,6 +34,7 @@ from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
 _FIRST = {1: 4, 2: 2, 3: 2}  # cells along each axis
+_WITH_FACES = 1.5  # functions of a cell with those of its faces, over those of the cell
 _USUAL = {1: 0.3, 2: 4.0, 3: 30.0}  # seconds until the tolerance is met, roughly
 _HELD = {1: 13, 2: 24, 3: 40}
 _COLUMNS = 25  # columns in cells for each one that a dense system may have
@@ -87,7 +88,9 @@ class CellPlan(Plan):
         if self._last is None:
             usual = _USUAL[d] * self.bench.lowered.unknowns**2
             # All of space and time at once is what an evolution comes to last.
-            return Offer(min(0.2 * usual, 1.0), usual if self.bench.evolution is None else _LAST * usual)
+            first, each = _FIRST[d] ** d, NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns
+            work = divided(first, int(_WITH_FACES * first * each), 0, 1)
+            return Offer(work, usual if self.bench.evolution is None else _LAST * usual)
         assert self.sized is not None
         done, work, worst = self._last
         if functions(self.sized) > self._most:
@@ -129,13 +132,14 @@ class CellPlan(Plan):
         if worst > _CLOSE * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
             return
-        if not self.budget.allows(found.work):
+        if not self.affords(found.work):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
         second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
+        error = at_least(error, misfits(bench, found.residuals))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
             fall = min(max(10.0**-self._rate, 0.1), 1.0)
@@ -211,7 +215,7 @@ class CellPlan(Plan):
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, kept, residuals, values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:

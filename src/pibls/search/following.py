@@ -151,7 +151,7 @@ class WindowPlan(Plan):
         residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
         work = self.way.seconds(bench) or seconds
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
     def _where(self, followed: Followed) -> Where:

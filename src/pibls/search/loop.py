@@ -25,11 +25,11 @@ from pibls.space import Space
 from pibls.status import Status
 from pibls.system.points import Points
 
-_LONG = 5.0  # an attempt that takes longer than this many times all before it is announced
 _POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
 _SOON = 0.5  # seconds that others may need before what weak corners bring is tried
-_SHORT = 2.0  # … unless it takes less than this many seconds
+_FEW = 64  # functions of each unknown that the last resort has
+_SHORT = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
 
 
 @dataclass
@@ -50,6 +50,10 @@ class Search:
 
     def __post_init__(self) -> None:
         self.plans = [self._waves(self.bench)]
+        if self.bench.pieced is not None:
+            # What corners bring costs little beside all pieces; and nothing else knows of these.
+            self.plans = [self._waves(self.bench, self.bench.extra)]
+            return
         if self.bench.extra.strong:
             self.plans.append(self._waves(self.bench, self.bench.extra))
         if self.points is None and self.method is None:
@@ -81,8 +85,9 @@ class Search:
         except OutOfTimeError:
             self.status = Status.TIME_LIMIT
         if self.found is None:
-            # A first width of waves, whatever it is worth: there is always an answer, with what it is worth.
-            waves = WavePlan(self.bench, replace(self.budget, time_limit=None))
+            # A few waves, whatever they are worth: there is always an answer, with what it is worth.
+            few = min(_FEW * self.bench.lowered.unknowns, self.budget.max_nodes)
+            waves = WavePlan(self.bench, replace(self.budget, time_limit=None, max_nodes=few))
             waves.advance()
             self.plans.append(waves)
 
@@ -95,16 +100,20 @@ class Search:
             if not offers:
                 self._at_the_end()
                 return
-            plan, offer = min(offers, key=lambda pair: pair[1].remaining)
-            if not math.isfinite(offer.remaining) and offer.work > 0.5 * self.budget.worked:
-                self._at_the_end()  # what is not expected to help is not begun when it takes long
-                return
-            if self.found is not None and not self.budget.allows(offer.work):
+            known = self.found is not None
+            fitting = [(p, o) for p, o in offers if not known or p.affords(o.work)]
+            alone = self.bench.pieced is not None  # nothing else will ever do it: go on while there is room
+            hopeful = [pair for pair in fitting if alone or math.isfinite(pair[1].remaining)]
+            if not hopeful and len(fitting) < len(offers):
                 self.status = Status.TIME_LIMIT
                 return
-            if offer.work > max(_LONG * self.budget.worked, _SHORT) and self.found is not None:
+            plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
+            if not hopeful and offer.work > 0.5 * self.budget.worked:
+                self._at_the_end()  # what is not expected to help is not begun when it takes long
+                return
+            expected = self.budget.pace(plan) * offer.work
+            if self.found is not None and expected > max(self.budget.spent, _SHORT):
                 now = self.found
-                expected = self.budget.pace * offer.work
                 self.budget.tell(
                     Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
                 )
@@ -134,7 +143,12 @@ class Search:
         # What is added for weak corners explains no contradiction: it has no say in this.
         usual = [plan for plan in self.plans if plan is not self.weak]
         poor = self.found is None or self.found.relative > _POOR
-        if self.bench.lowered.is_linear and poor and all(plan.made_no_progress for plan in usual):
+        if (
+            self.bench.pieced is None
+            and self.bench.lowered.is_linear
+            and poor
+            and all(plan.made_no_progress for plan in usual)
+        ):
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,14 +30,17 @@ _SHORTEST = 1e-13  # of the whole time, or of t itself
 _FIRST = 1e-6  # of the whole time: the window that shows how fast the solution is
 _CAREFUL = 0.3
 _FROM = 0.75  # of the coefficients: from there on they are the tail
-_SAFE = 0.88
-_GROWTH = 5.0  # the longest of two windows in a row over the shorter one
+_SAFE = 0.85
+_SPARE = 10.0  # times the tail that is aimed at, a window may have
+_GROWTH = 3.0  # the longest of two windows in a row over the shorter one
 _FAILED = 0.4  # of its length, where Newton's method does not settle
-_LEAST, _MOST = 0.2, 0.8  # of its length, where a window is rejected
+_LEAST, _MOST = 0.2, 0.9  # of its length, where a window is rejected
 _SHRINK = 0.5  # of its length, at least, after one that was accepted
 _LEFT = 1e-3  # of what is asked of the coefficients: what Newton's method may leave
 _TAYLOR = 3  # derivatives of the highest derivative that a window starts from
+_PROBE = 0.05  # of its length: so much shorter is tried before it is called rounding
 _FADING = 0.7
+_SMALL = 1e-3  # of what is asked of the residual: it may be rounding, and says nothing about the length
 _HOPELESS = 1e5
 _ROUNDING = 1e-6
 
@@ -111,6 +115,8 @@ class Orbit:
     asked: Asked
     check: Callable[[float, int], None] = lambda t, windows: None
     """Called with t and the number of windows before each attempt; raises to stop."""
+    watched: Array = field(default_factory=lambda: np.empty(0))
+    """Times at which the data are extreme: a pulse between the points of a window is looked for there."""
     kicks: tuple[Kick, ...] = ()
     """Where something switches, with the jumps that come with it."""
     effort: int = 0
@@ -185,12 +191,15 @@ class Orbit:
         if settled is None:
             return 1e-3 * total
         self._natural = np.maximum(self._natural, settled.natural)
-        scale, lengths = self._scale, [total]
+        lengths = [total]
         for g in self.collocation.line.groups:
-            rates = np.abs(settled.U[g.rows]).max(axis=1).reshape(-1, g.order + 1)
-            for rate, size in zip(rates, scale[g.columns], strict=True):
-                size = max(size, 1e-3 * scale.max())
-                lengths += [(size / r) ** (1.0 / j) for j, r in enumerate(rate) if j and r > 0]
+            rates = np.abs(settled.U[g.rows]).max(axis=1).reshape(len(g.unknowns), g.order + 1)
+            for rate, size in zip(rates, self._scale[g.columns], strict=True):
+                # What is zero at the start is in a tiny window what the next derivative makes of it.
+                own = [max(rate[0], size), *rate[1:]]
+                after = [*(10.0 * tiny * r for r in rate[1:]), 0.0]
+                known = [(j, r) for j, r in enumerate(own) if r > after[j]]
+                lengths += [(a / b) ** (1.0 / (k - j)) for (j, a), (k, b) in pairwise(known)]
         # Newton's method may find what is none in a window that is too long; a linear system does not.
         careful = 1.0 if self.collocation.line.is_linear else _CAREFUL
         return float(max(careful * min(lengths), 1e-7 * total))
@@ -235,7 +244,7 @@ class Orbit:
             if not (math.isfinite(tail) and math.isfinite(residual)):
                 length, most = length * _FAILED, 1.0
                 continue
-            asked = Asked(easing * self.asked.tail, easing * self.asked.residual)
+            asked = Asked(_SPARE * easing * self.asked.tail, easing * self.asked.residual)
             if tail <= asked.tail and residual <= asked.residual:
                 self._sizes, self._noise = sizes, easing
                 self._natural = np.maximum(self._natural, settled.natural)
@@ -243,17 +252,18 @@ class Orbit:
                 step = Step(settled.piece, coefficients, stop)
                 return step, settled, length * min(max(factor, _SHRINK), most)
             worst = max(tail / asked.tail, residual / asked.residual)
-            # Where a shorter window no longer helps, what is left is rounding.
-            if (
-                before is not None
-                and worst > 0.3 * before[0]
-                and length <= 0.75 * before[1]
-                and worst * max(self.asked.tail, 1e-13) < _ROUNDING
-            ):
-                easing *= 3.0 * worst
-                if easing < _HOPELESS:
-                    rejected = settled.piece
+            # Where a much shorter window does not help either, what is left is rounding; a bend or a jump
+            # that the solution passes falls with the length.
+            if before is not None and worst > 0.3 * before[0] and length <= 0.75 * before[1]:
+                if length > _PROBE * before[1]:
+                    before = (worst, length)
+                    length, rejected = 0.8 * _PROBE * length, settled.piece
                     continue
+                if worst * max(self.asked.tail, 1e-13) < _ROUNDING:
+                    easing *= 3.0 * worst
+                    if easing < _HOPELESS:
+                        rejected = settled.piece
+                        continue
             before = (worst, length)
             share = _SAFE * worst ** (-1.0 / (_FROM * self._radau.s))
             length, rejected = length * min(max(share, _LEAST), _MOST), settled.piece
@@ -279,10 +289,19 @@ class Orbit:
         return C, np.maximum.accumulate(largest[::-1])[::-1], sizes
 
     def _residual(self, settled: Settled) -> float:
-        """The largest residual between the points next to its terms."""
+        """The largest residual between the points next to its terms.
+
+        Or next to what it can do: where a spring changes as the mass passes its middle, every term vanishes
+        there and the residual does not, but in a short window it moves nothing.
+        """
         F = settled.residual[:, self._radau.s :]
         sizes = np.sqrt(np.einsum("en,en->e", F, F) / F.shape[1])
-        return float((sizes / np.where(settled.terms > 0, settled.terms, 1.0)).max())
+        if len(self.watched):
+            sizes = np.maximum(sizes, self.collocation.largest_at(self.watched, settled.piece))
+        known = np.where(settled.terms > 0, settled.terms, sizes)
+        told = sizes / np.where(known > 0, known, 1.0)
+        felt = sizes / np.where(settled.felt > 0, settled.felt, 1.0)
+        return float(np.minimum(told, felt * (self.asked.residual / self.asked.tail)).max())
 
     def _factor(self, relative: Array, residual: float, easing: float) -> float:
         """How much longer the next window may be: a coefficient of degree j grows as the length to the j."""
@@ -290,8 +309,9 @@ class Orbit:
         aim = easing * self.asked.tail
         reached = max(int(np.argmax(relative <= aim)), 3)
         factor = _SAFE * aim ** (1.0 / first - 1.0 / reached)
-        limit = (easing * self.asked.residual / max(residual, 1e-18)) ** (1.0 / first)
-        return float(min(factor, limit))
+        if residual < _SMALL * self.asked.residual:
+            return float(factor)
+        return float(min(factor, (easing * self.asked.residual / residual) ** (1.0 / first)))
 
     def _guess(
         self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = _TAYLOR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
 from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Asked, Orbit, Path
 from pibls.search.plan import Offer, Plan
-from pibls.search.shadow import shadow
+from pibls.search.shadow import Shadow, shadow
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
-from pibls.space import Space
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.line import Line
@@ -33,8 +32,10 @@ from pibls.system.points import PointSet
 _MANY = 5  # unknowns from which fewer points are cheaper: a window costs their cube
 _POINTS = (32, 24)
 _TIGHTER = 0.01
+_AT_FLOOR = 10.0  # a tail within that factor of the least: to ask for less would change nothing
 _TIMES = 6  # places in each window where two orbits are compared
 _MOST = 20_000
+_DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
 _EVERY = 16  # windows between two reports of how far it is
 _WORK = 2e-4  # of one step of Newton's method in a window, roughly
 _LATE = "the time limit was reached"
@@ -87,9 +88,8 @@ class OrbitPlan(Plan):
     def advance(self) -> None:
         bench = self.bench
         if self.asked is None:
-            self.asked = self._above(
-                Asked(bench.limits.window_tail[0] * bench.tol, bench.limits.window_residual * bench.tol)
-            )
+            limits = bench.limits
+            self.asked = self._above(Asked(limits.orbit_tail * bench.tol, limits.window_residual * bench.tol))
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
             path = self._follow()
@@ -102,13 +102,10 @@ class OrbitPlan(Plan):
             self._tell(path, found, None)
             second = self._second(path)
             if second is not None:
-                self.error = compare(
-                    found.function,
-                    second,
-                    bench.lowered.unknowns,
-                    self._where(path),
-                    rounding=4.0 * bench.limits.rounding * math.sqrt(len(path.steps)),
-                )
+                error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))
+                self.error = _with_rounding(error, second)
+            if self.excess(found, self.error) > bench.limits.lost:
+                self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
         if known[1].max < self.error.max and path.stopped is None:
             self.best, self.error = known  # asked for more, rounding left more
@@ -128,7 +125,7 @@ class OrbitPlan(Plan):
             self.status = Status.TOLERANCE
             return
         assert self.asked is not None
-        if self.asked.tail <= self.bench.limits.window_floor[0] or not math.isfinite(excess):
+        if self.asked.tail <= _AT_FLOOR * self.bench.limits.window_floor[0] or not math.isfinite(excess):
             self.status = Status.FLOOR
             return
         share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
@@ -145,7 +142,8 @@ class OrbitPlan(Plan):
         e = bench.evolution
         assert e is not None
         kicks = kicks_of(bench.lowered, e, collocation.line)
-        orbit = Orbit(e, collocation, self._setting.beginning, self.asked, self._check, kicks)
+        watched = bench.narrow[:, 0]
+        orbit = Orbit(e, collocation, self._setting.beginning, self.asked, self._check, watched, kicks)
         try:
             return orbit.run()
         except OutOfTimeError:
@@ -165,7 +163,7 @@ class OrbitPlan(Plan):
             nodes = self._setting.collocation.radau.size * windows
             self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, 1))
 
-    def _second(self, path: Path) -> tuple[Space, Array] | None:
+    def _second(self, path: Path) -> Shadow | None:
         assert self._setting is not None
         if path.stopped == _LATE:
             return None
@@ -182,7 +180,7 @@ class OrbitPlan(Plan):
             t = chosen.sites[0][:, 0]
             keep = (t >= low) & (t <= high)
             points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
-        X = self._where(path).all
+        X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))
         judged, values = residuals_at(bench.lowered, points, space, w, np.array([[0.0, half]]))
@@ -191,7 +189,7 @@ class OrbitPlan(Plan):
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
         outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
         work = _WORK * path.effort
-        self.budget.charge(work, seconds)
+        self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
     def _where(self, path: Path) -> Where:
@@ -205,3 +203,31 @@ class OrbitPlan(Plan):
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)
+
+
+def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
+    """What rounding alone makes of both orbits is added: they may be off alike by chance."""
+    each = tuple(
+        replace(
+            e, max=e.max + _DEVIATIONS * float(r.max()), l2=e.l2 + _DEVIATIONS * float(np.sqrt(np.mean(r**2)))
+        )
+        for e, r in zip(error.each, second.rounding, strict=True)
+    )
+    order = np.argsort(second.t)
+    largest = second.rounding.max(axis=0)[order]
+    history = tuple(
+        (t, e + _DEVIATIONS * float(np.interp(t, second.t[order], largest))) for t, e in error.history
+    )
+    return replace(
+        error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each, history=history
+    )
+
+
+def _doubtful(error: ErrorEstimate, sizes: Array) -> ErrorEstimate:
+    """Where no digit is left two orbits may agree by chance: both may be as far off as they are large."""
+    if not error.each:
+        return error
+    each = tuple(
+        replace(e, max=max(e.max, 2.0 * float(size))) for e, size in zip(error.each, sizes, strict=True)
+    )
+    return replace(error, max=max(e.max for e in each), each=each)

@@ -66,6 +66,10 @@ class Plan(ABC):
         few = len(self.marks) < self.tries
         return not few and min(self.marks) > _POOR and self.marks[-1] > 0.3 * self.marks[0]
 
+    def affords(self, work: float) -> bool:
+        """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
+        return not self.bench.lowered.is_linear or self.budget.allows(self, work)
+
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
         """The largest estimated error of an unknown, in units of what it is measured against."""
         if not error.checked or not np.isfinite(error.max):

@@ -85,6 +85,9 @@ class Thresholds:
     window_tail: tuple[float, float] = (1e-3, 0.005)
     """The same for windows on a line and in space, in units of tol: errors add up over many of them. On a
     line a tenth of it costs a tenth more windows, and a second run with a tighter demand twice as many."""
+    orbit_tail: float = 1e-4
+    """The same for ordinary evolutions: the next digit costs a tenth more windows, and a second run with a
+    tighter demand twice as many."""
     window_residual: float = 3.0
     """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
     equation passed with an error of 3e-4, with it 1e-16."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
+from pibls.basis.chebyshev import derivative, polynomials
 from pibls.basis.radau import Radau
 from pibls.system.line import Held, Line
 
@@ -32,6 +33,10 @@ class Piece:
     z: tuple[Array, ...]
     """For each group (unknowns, m + s): half^j u⁽ʲ⁾ at the start for j < m, then η."""
 
+    def powers(self, line: Line) -> Array:
+        """half^-j of each row, (rows, 1): from derivatives by ξ to those by t."""
+        return np.asarray(self.half ** -line.derivatives[:, None])
+
 
 @dataclass(frozen=True)
 class Settled:
@@ -44,6 +49,8 @@ class Settled:
     """F there, (equations, n)."""
     terms: Array
     """The largest term of each equation."""
+    felt: Array
+    """What moves the unknowns and their derivatives by their own sizes within the window."""
     natural: Array
     """How large each unknown would be if its strongest term balanced the largest, group by group."""
     steps: int
@@ -65,24 +72,45 @@ class Collocation:
 
     def derivatives(self, piece: Piece) -> Array:
         """U (rows, n) of a piece."""
+        parts = [
+            (z @ self.radau.jets[g.order]).reshape(len(z) * (g.order + 1), -1)
+            for g, z in zip(self.line.groups, piece.z, strict=True)
+        ]
+        U = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        U *= piece.powers(self.line)
+        return U
+
+    def largest_at(self, t: Array, piece: Piece) -> Array:
+        """The largest |F| of each equation at those of some times that are in the piece, (equations,)."""
+        xi = (t - piece.start) / piece.half - 1.0
+        inside = np.abs(xi) < 1.0
+        if not inside.any():
+            return np.zeros(len(self.line.residuals))
         parts = []
-        for group, z in zip(self.line.groups, piece.z, strict=True):
-            m = group.order
-            U = (z @ self.radau.jets[m]).reshape(len(z), m + 1, -1)
-            U *= self.radau.powers(piece.half, m)
-            parts.append(U.reshape(len(z) * (m + 1), -1))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        for g, z in zip(self.line.groups, piece.z, strict=True):
+            C, T = z @ self.radau.coefficients[g.order], polynomials(xi[inside], self.radau.size)
+            found = [C @ derivative(self.radau.size, j).T @ T.T for j in range(g.order + 1)]
+            parts.append(np.stack(found, axis=1).reshape(len(z) * (g.order + 1), -1))
+        U = np.concatenate(parts) * piece.powers(self.line)
+        return np.asarray(np.abs(self.line.values(self.line.held(t[inside]), U)).max(axis=1))
 
     def matrix(self, G: Array) -> Array:
         """∂F/∂η (…, equations·s, unknowns·s) from the slopes by half^j u⁽ʲ⁾ (…, equations, rows, s)."""
         s, n = self.radau.s, G.shape[-3]
-        A = np.zeros((*G.shape[:-3], n, s, n, s))
+        A = np.empty((*G.shape[:-3], n, s, n, s))
         diagonal = np.einsum("...eiki->...eki", A)
         for g in self.line.groups:
             mine = G[..., g.rows, :].reshape(*G.shape[:-2], len(g.unknowns), g.order + 1, s)
+            block = A[..., g.columns, :]
+            if not g.order:
+                block[...] = 0.0
             for fold in range(1, g.order + 1):
-                c = mine[..., g.order - fold, :].swapaxes(-1, -2)
-                A[..., g.columns, :] += c[..., None] * self.radau.integrals[fold][:s, None, :]
+                c = mine[..., g.order - fold, :].swapaxes(-1, -2)[..., None]
+                table = self.radau.integrals[fold][:s, None, :]
+                if fold == 1:
+                    np.multiply(c, table, out=block)
+                else:
+                    block += c * table
             diagonal[..., g.columns, :] += mine[..., g.order, :]
         return A.reshape(*G.shape[:-3], n * s, n * s)
 
@@ -125,7 +153,7 @@ class Collocation:
             rate = change / before if step > 1 else 1.0
             rounding = step > 1 and rate > 0.5 and change < _ROUNDING
             if line.is_linear or change * min(rate, 1.0) <= tolerance or rounding:
-                return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half), step)
+                return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half, sizes), step)
             if rate > _WORSE and step > _TRIED:
                 return None
             if rate > _FAST:
@@ -133,16 +161,29 @@ class Collocation:
             before = change
         return None
 
-    def _terms(self, held: Held, G: Array, U: Array, half: float) -> tuple[Array, Array]:
-        """The largest term of each equation, and the size that balances it for each unknown."""
+    def _terms(self, held: Held, G: Array, U: Array, half: float, sizes: Array) -> tuple[Array, Array, Array]:
+        """The largest term of each equation, what a change makes of it, the size that balances it."""
         terms = np.abs(G * U[:, : self.radau.s]).max(axis=(1, 2))
         terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
         strongest = np.abs(G).max(axis=2) * abs(half) ** -self.line.derivatives
+        felt = self._felt(np.abs(G).max(axis=2), np.abs(U).max(axis=1), abs(half), sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             balance = np.where(strongest > 0, terms[:, None] / strongest, np.inf).min(axis=0)
         parts = [balance[g.rows].reshape(-1, g.order + 1).min(axis=1) for g in self.line.groups]
         natural = np.concatenate(parts)
-        return terms, np.where(np.isfinite(natural), natural, 0.0)
+        return terms, felt, np.where(np.isfinite(natural), natural, 0.0)
+
+    def _felt(self, slopes: Array, largest: Array, half: float, sizes: Array) -> Array:
+        """min_j |∂F/∂u⁽ᵐ⁾| |u⁽ʲ⁾| half^(j-m): what moves u⁽ʲ⁾ by itself within the window, j < m."""
+        out = np.zeros(len(slopes))
+        for g in self.line.groups:
+            m = g.order
+            mine = largest[g.rows].reshape(-1, m + 1)[:, : max(m, 1)].copy()
+            mine[:, 0] = np.maximum(mine[:, 0], sizes[g.columns])
+            moved = (mine * half ** (np.arange(float(mine.shape[1])) - m)).min(axis=1)
+            lead = slopes[:, g.rows].reshape(len(slopes), -1, m + 1)[:, :, m]
+            out = np.maximum(out, (lead * moved).max(axis=1))
+        return out
 
 
 def _factored(A: Array) -> tuple[Array, Array] | None:

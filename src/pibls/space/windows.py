@@ -32,6 +32,11 @@ class Windows:
         return Stacked.of(self.parts)
 
     @property
+    def is_line(self) -> bool:
+        """Whether time is the only coordinate."""
+        return self._stacked is not None
+
+    @property
     def columns(self) -> int:
         return int(self.starts[-1])
 

@@ -1,0 +1,207 @@
+"""Ordinary evolutions in windows that share one set of tables, and the second orbit beside them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from numpy.polynomial import legendre
+
+import pibls
+from pibls.basis import Chebyshev
+from pibls.basis.radau import Radau
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.orbits import setting_of
+
+t, x = sp.symbols("t x")
+u, v, w = (sp.Function(name)(t) for name in "uvw")
+KICK = sp.DiracDelta(t - 1)
+
+
+def solved(problem: pibls.Problem, **options: Any) -> pibls.Solution:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        return pibls.solve(problem, **options)
+
+
+def on(stop: float, equations: list[Any], *start: Any, **more: Any) -> pibls.Problem:
+    conditions = [pibls.Initial(e, value) for e, value in start]
+    return pibls.Problem(pibls.Interval(t, 0, stop), equations, conditions, **more)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", [4, 24, 32])
+def test_radaus_points_are_zeros_of_a_difference(s: int) -> None:
+    points = Radau.of(s, 1).points
+    values = legendre.legval(points, np.eye(s + 1)[s - 1] - np.eye(s + 1)[s])
+    assert np.abs(values).max() < 1e-13
+    assert points[-1] == 1.0
+    assert np.all(np.diff(points) > 0)
+
+
+def test_integrals_and_jets_are_those_of_the_function() -> None:
+    r = Radau.of(24, 2)
+    xi, eta = r.grid, -9 * np.cos(3 * r.points)
+    np.testing.assert_allclose(r.integrals[1] @ eta, -3 * np.sin(3 * xi) - 3 * np.sin(3), atol=1e-13)
+    z = np.concatenate([[np.cos(3), 3 * np.sin(3)], eta])
+    expected = [np.cos(3 * xi), -3 * np.sin(3 * xi), -9 * np.cos(3 * xi)]
+    np.testing.assert_allclose((z @ r.jets[2]).reshape(3, -1), expected, atol=1e-13)
+    T = np.polynomial.chebyshev.chebval(xi, z @ r.coefficients[2])
+    np.testing.assert_allclose(T, np.cos(3 * xi), atol=1e-13)
+
+
+def test_what_is_handed_on_is_exact_for_twice_the_degree() -> None:
+    r = Radau.of(4, 1)
+    for degree in range(7):
+        exact = (1 - (-1) ** (degree + 1)) / (degree + 1)
+        assert r.integrals[1][3] @ r.points**degree == pytest.approx(exact, abs=1e-14)
+    assert r.integrals[1][3] @ r.points**7 != pytest.approx(0.0, abs=1e-6)
+
+
+def test_polynomials_are_for_one_coordinate() -> None:
+    with pytest.raises(pibls.ProblemError, match=r"Chebyshev.*one coordinate.*2 coordinates.*Waves"):
+        Chebyshev(8).draw(np.array([[0.0, 1.0], [0.0, 1.0]]), np.random.default_rng(0))
+
+
+# --- orbits ---------------------------------------------------------------------------------------
+
+PROBLEMS: dict[str, tuple[pibls.Problem, dict[Any, Any]]] = {
+    "a system of both orders": (
+        on(10, [u.diff(t, 2) + v, v.diff(t) - u.diff(t)], (u, 1), (u.diff(t), 0), (v, 1)),
+        {u: np.cos, v: np.cos},
+    ),
+    "an algebraic unknown": (
+        on(5, [u.diff(t) + v, v - u**2], (u, 1)),
+        {u: lambda s: 1 / (1 + s), v: lambda s: 1 / (1 + s) ** 2},
+    ),
+    "stiff": (
+        on(2, [u.diff(t) + 1e6 * (u - sp.cos(t)) + sp.sin(t)], (u, 0)),
+        {u: lambda s: np.cos(s) - np.exp(-1e6 * s)},
+    ),
+    "singular at its start": (
+        on(10, [u.diff(t, 2) + 2 / t * u.diff(t) + u**5], (u, 1), (u.diff(t), 0)),
+        {u: lambda s: 1 / np.sqrt(1 + s**2 / 3)},
+    ),
+    "an unknown that stays zero": (
+        on(5, [u.diff(t) + u, v.diff(t) - v * u], (u, 1), (v, 0)),
+        {u: lambda s: np.exp(-s), v: np.zeros_like},
+    ),
+    "a switch": (
+        on(3, [u.diff(t) + u - sp.Heaviside(t - 1)], (u, 0)),
+        {u: lambda s: np.where(s > 1, 1 - np.exp(1 - s), 0)},
+    ),
+    "a kick": (
+        on(3, [u.diff(t, 2) + u - KICK], (u, 1), (u.diff(t), 0)),
+        {u: lambda s: np.cos(s) + np.where(s > 1, np.sin(s - 1), 0)},
+    ),
+    "a kick of one of two": (
+        on(3, [u.diff(t) - v - 2 * KICK, v.diff(t) + u], (u, 1), (v, 0)),
+        {u: lambda s: np.cos(s) + np.where(s > 1, 2 * np.cos(s - 1), 0),
+         v: lambda s: -np.sin(s) - np.where(s > 1, 2 * np.sin(s - 1), 0)},
+    ),
+    "a kick, backwards": (
+        pibls.Problem(pibls.Interval(t, 0, 2), [u.diff(t) - KICK], [pibls.Dirichlet(u, 1, on=sp.Eq(t, 2))]),
+        {u: lambda s: np.where(s > 1, 1.0, 0.0)},
+    ),
+    "a pulse between the points": (
+        on(10, [u.diff(t) - sp.exp(-(10**6) * (t - sp.Rational(7, 2)) ** 2)], (u, 0)),
+        {u: lambda s: np.sqrt(np.pi) / 1e3 * (s > 3.5)},
+    ),
+    "in kelvin": (
+        on(50, [u.diff(t) + (u - 293.15) / 10], (u, 373.15)),
+        {u: lambda s: 293.15 + 80 * np.exp(-s / 10)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_orbits_are_right_and_their_estimates_hold(name: str) -> None:
+    problem, exact = PROBLEMS[name]
+    solution = solved(problem)
+    assert solution.converged
+    assert solution.windows
+    s = np.linspace(0, float(problem.domain.bounds[0][1]), 500)
+    for unknown, function in exact.items():
+        error = np.abs(solution[unknown](s) - function(s)).max()
+        assert error <= max(solution[unknown].error.max, 1e-300)
+        assert error <= 1e-9 * max(np.abs(function(s)).max(), 1e-3)
+
+
+def test_a_load_at_one_moment_is_not_overlooked_in_space() -> None:
+    """Windows in space know of no jumps in time: cells take over."""
+    f = sp.Function("f")(x, t)
+    source = sp.DiracDelta(t - sp.Rational(1, 2)) * sp.sin(sp.pi * x)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [f.diff(t) - f.diff(x, 2) - source],
+        [pibls.Dirichlet(f, 0), pibls.Initial(f, sp.sin(sp.pi * x))],
+    )
+    solution = solved(problem, tol=1e-3)
+    s = np.linspace(0, 1, 21)
+    exact = np.exp(-(np.pi**2) * s) + np.where(s > 0.5, np.exp(-(np.pi**2) * (s - 0.5)), 0)
+    assert np.abs(solution(0.5, s) - exact)[s != 0.5].max() < 1e-2
+
+
+@pytest.mark.parametrize("e", [0.3, 0.7])
+def test_one_period_closes(e: float) -> None:
+    r = (u**2 + v**2) ** sp.Rational(3, 2)
+    rate = np.sqrt((1 + e) / (1 - e))
+    start = ((u, 1 - e), (v, 0), (u.diff(t), 0), (v.diff(t), rate))
+    solution = solved(on(2 * np.pi, [u.diff(t, 2) + u / r, v.diff(t, 2) + v / r], *start))
+    assert solution.converged
+    end = np.array([solution[u](2 * np.pi), solution[v](2 * np.pi)])
+    assert np.abs(end - [1 - e, 0]).max() <= solution.error.max + 1e-14
+
+
+def test_where_digits_are_lost_it_says_when() -> None:
+    """u' = 10 (u - sin t) + cos t, u = sin t: errors grow e^10-fold in each unit of time."""
+    solution = solved(on(6, [u.diff(t) - 10 * (u - sp.sin(t)) - sp.cos(t)], (u, 0)))
+    assert not solution.converged
+    assert 3 < solution.notes["lost"] < 4.5
+    s = np.linspace(0, 6, 100)
+    assert np.abs(solution(s) - np.sin(s)).max() <= solution.error.max
+    times, errors = solution.error.over_time()
+    assert errors[times < 1].max() < 1e-4
+    assert "No digit is left" in solution.explanation
+
+
+def test_many_windows_are_one_function(tmp_path: Path) -> None:
+    """cos 30t over 200 periods: values in any order, events, derivatives, and a file."""
+    solution = solved(on(40, [u.diff(t, 2) + 900 * u], (u, 1), (u.diff(t), 0)), tol=1e-8)
+    assert len(solution.windows) > 60
+    s = np.random.default_rng(0).uniform(0, 40, 300)
+    assert np.abs(solution(s) - np.cos(30 * s)).max() <= solution.error.max < 1e-8
+    assert np.abs(solution.evaluate(u.diff(t), s) + 30 * np.sin(30 * s)).max() < 1e-6
+    zeros = solution.when(u, t)
+    np.testing.assert_allclose(zeros, (np.arange(len(zeros)) + 0.5) * np.pi / 30, atol=1e-9)
+    again = pibls.load(solution.save(tmp_path / "orbit.pibls"))
+    np.testing.assert_array_equal(again(s), solution(s))
+    assert again.windows == solution.windows
+
+
+def test_parameters_move_the_orbit() -> None:
+    k = sp.Symbol("k")
+    problem = on(3, [u.diff(t) + k * u**2], (u, 1), parameters={k: 1.0})
+    assert abs(solved(problem)(3.0) - 1 / 4) < 1e-12
+    assert abs(solved(problem.at(k=2.0))(3.0) - 1 / 7) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t, 2) + u], [pibls.Dirichlet(u, 0)]),
+        pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + u], [pibls.Initial(u**2, 4)]),
+        pibls.Problem(pibls.Interval(t, 0, 1), [u.diff(t) + u], [pibls.Initial(u.diff(t), 4)]),
+    ],
+    ids=["no evolution", "a beginning that is not linear", "a beginning by the highest rate"],
+)
+def test_what_is_left_to_others(problem: pibls.Problem) -> None:
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    assert setting_of(bench) is None
