@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.product import Products
 from pibls.problem import Jet
 from pibls.space.tree import CellTree, Numbers
 from pibls.space.whole import Whole
@@ -28,6 +29,13 @@ class Cells:
         """Where the coefficients of each cell begin, and the end."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 
+    @cached_property
+    def _products(self) -> Products | None:
+        """Where all cells have the same products, they are evaluated together."""
+        if any(len(set(map(id, p.bases))) > 1 for p in self.parts):
+            return None
+        return Products.of([p.bases[0] for p in self.parts])
+
     @property
     def columns(self) -> int:
         return int(self.starts[-1])
@@ -44,6 +52,11 @@ class Cells:
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
             where = self._holding(X, w)
+            if self._products is not None:
+                by_cell = w[: self.columns].reshape(len(self.parts), len(self.parts[0].bases), -1)
+                pairs = [(j.alpha, by_cell[:, j.unknown]) for j in wanted]
+                out[here] = self._products.sums(X, where, pairs)
+                continue
             order = np.argsort(where, kind="stable")
             cells, firsts = np.unique(where[order], return_index=True)
             for cell, rows in zip(cells, np.split(order, firsts[1:]), strict=True):
