@@ -119,11 +119,13 @@ def _searched(
     assert best.best is not None
     notes = dict(best.notes)
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best)
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> float | None:
+def _lost(
+    error: ErrorEstimate, size: float, found: Attempt | None = None, since: float | None = None
+) -> float | None:
     """The time from which no digit is left, if there is one."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
@@ -134,7 +136,7 @@ def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> fl
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    late = np.flatnonzero(errors > DEFAULT.lost * sizes)
+    late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
     return float(times[late[0]]) if len(late) else None
 
 
