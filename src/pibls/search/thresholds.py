@@ -22,7 +22,7 @@ class Thresholds:
     """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
     misfit: float = 2.0
     """The estimate is at least this many times the residual of a condition that gives values, which is the
-    error itself at the points that were looked at (r^(5/2) in a corner: 1 to 1.4 times as large between them)."""
+    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
     rounding: float = 8.0 * 2.2e-16
     """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
     holds: float = 1e-6
