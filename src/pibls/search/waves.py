@@ -245,7 +245,7 @@ class WavePlan(Plan):
     @property
     def is_last_word(self) -> bool:  # type: ignore[override]
         """In pieces, yes: no other plan knows them."""
-        return self.bench.pieced is not None
+        return self.bench.pieced is not None and len(self.bench.pieced.pieces) > 1
 
     def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether the best function is the same at every width, and the equations hold nowhere.
