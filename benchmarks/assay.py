@@ -1,8 +1,10 @@
-"""u_t = ∂ₓ((D + E u/K) ∂ₓu) + r u (1 - u/K): the cells of `pibls.cases.assay`, fitted, tabled and drawn.
+"""u_t = ∂ₓ((D + E u/K) ∂ₓu) + u g(u): the cells of `pibls.cases.assay`, fitted, tabled and drawn.
 
-python -m benchmarks.assay            both models, all six densities (some ten minutes), page and picture
+python -m benchmarks.assay            three models, all six densities (some ten minutes), page and pictures
 python -m benchmarks.assay 10000      one density
-python -m benchmarks.assay --page     the page and its picture from what is stored
+python -m benchmarks.assay --law      the unknown law of growth alone
+python -m benchmarks.assay --twin     the law from synthetic data of the same kind, where it is known
+python -m benchmarks.assay --page     the page and its pictures from what is stored
 """
 
 from __future__ import annotations
@@ -21,6 +23,16 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 STORED = DOCS / "data" / "fit_cells.json"
 PAGE = DOCS / "migrating_cells.md"
 PICTURE = DOCS / "figures" / "migrating_cells.png"
+LAWS = DOCS / "figures" / "growth_laws.png"
+MODELS = ("fisher", "crowding", "law")
+RANGE = (0.0, assay.CAPACITY)
+"""Of the density, for the unknown law."""
+TWINS = {
+    "logistic": 0.05 * (1 - assay.u / assay.CAPACITY),
+    "late": 0.05 * (1 - (assay.u / assay.CAPACITY) ** 3),
+    "slow at first": 0.04 * (assay.u / 3e-4) / (1 + assay.u / 3e-4) * (1 - assay.u / assay.CAPACITY) * 1.5,
+}
+"""Laws of synthetic data: Fisher and KPP's, one that crowding slows later, one that needs company."""
 TOL = 1e-2
 """Of each solve, relative to the largest density; a finer one moves the values by less than 1e-4 σ."""
 BOUNDS = {assay.D: (1.0, 5000.0), assay.r: (0.0, 1.0), assay.E: (-2000.0, 5000.0)}
@@ -31,6 +43,64 @@ def fitted(cells: int, *, crowding: bool, start: dict[str, float] | None = None)
     problem = assay.problem(cells, crowding=crowding)
     unknown = {k: BOUNDS[k] for k in problem.parameters if k in BOUNDS}
     return pibls.fit(problem, assay.data(cells), unknown, start=start, tol=TOL, tolerance=1e-5)
+
+
+def law_of(problem: pibls.Problem, data: pibls.Data, D: float, r: float) -> pibls.Fit:
+    """D and the rate g(u), from the straight line of Fisher and KPP."""
+    rate = pibls.Field("g", RANGE, degree=5, start=lambda s: r * (1 - s / assay.CAPACITY))
+    unknown = {assay.D: BOUNDS[assay.D], assay.g(assay.u): rate}
+    return pibls.fit(problem, data, unknown, start={"D": D}, tol=TOL, tolerance=1e-4)
+
+
+def law_facts(fit: pibls.Fit) -> dict[str, Any]:
+    """What the page needs of an unknown law: the rate and its band too."""
+    s = np.linspace(*RANGE, 35)
+    return {
+        **facts(fit),
+        "freedom": fit.misfit.freedom,
+        "density": s.tolist(),
+        "rate": np.round(fit.function("g", s), 7).tolist(),
+    }
+
+
+def laws(chosen: list[int]) -> dict[str, Any]:
+    """The unknown law for these densities, each stored as soon as it is there."""
+    stored: dict[str, Any] = json.loads(STORED.read_text())
+    for cells in chosen:
+        values = stored[f"{cells} fisher"]["values"]
+        fit = law_of(assay.problem(cells, law=True), assay.data(cells), values["D"], values["r"])
+        stored[f"{cells} law"] = law_facts(fit)
+        print(fit.summary(), flush=True)
+        STORED.write_text(json.dumps(stored) + "\n")
+    return stored
+
+
+def twins(seeds: int = 3, cells: int = 10_000) -> dict[str, Any]:
+    """Synthetic data at the places, times and noise of one experiment, from laws that are known."""
+    stored: dict[str, Any] = json.loads(STORED.read_text())
+    like, sigma = assay.data(cells), stored[f"{cells} fisher"]["sigma"]
+    problem = assay.problem(cells, law=True)
+    rows = []
+    for name, law in TWINS.items():
+        true = problem.at({assay.D: 400.0}).at({assay.g(assay.u): law})
+        exact = pibls.solve(true, tol=1e-4)(*like.X.T)
+        for seed in range(seeds):
+            noise = np.random.default_rng((3, seed)).standard_normal(len(like))
+            data = pibls.Data(assay.u, dict(zip(like.coordinates, like.X.T)), exact + sigma * noise)
+            fit = law_of(problem, data, 600.0, 0.04)
+            low, high = np.quantile(exact, [0.02, 0.98])
+            s = np.linspace(float(low), float(high), 41)
+            value, low, high = fit.function("g", s)
+            want = np.array([float(law.subs(assay.u, v)) for v in s])
+            inside = float(np.mean((low <= want) & (want <= high)))
+            D, off = fit.interval(assay.D), float(np.abs(value - want).max())
+            rows.append(
+                {"law": name, "seed": seed, "inside": inside, "error": off, "D": list(D), "true": 400.0}
+            )
+            print(rows[-1], flush=True)
+            stored["twins"] = rows
+            STORED.write_text(json.dumps(stored) + "\n")
+    return stored
 
 
 def facts(fit: pibls.Fit) -> dict[str, Any]:
@@ -119,6 +189,106 @@ def models(stored: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def law_table(stored: dict[str, Any]) -> str:
+    """With an unknown rate of growth beside the two other models."""
+    lines = [
+        "| cells | D | g at 2, 6, 10·10⁻⁴ per µm² | freedom of g | AIC less that of Fisher-KPP | less "
+        "that with E "
+        "| runs test p |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for cells in assay.INITIAL_CELLS:
+        if f"{cells} law" not in stored:
+            continue
+        one, plain, crowded = (stored[f"{cells} {m}"] for m in ("law", "fisher", "crowding"))
+        value, low, high = np.array(one["rate"])
+        at = [int(np.argmin(np.abs(np.array(one["density"]) - s))) for s in (2e-4, 6e-4, 1e-3)]
+        rates = ", ".join(f"{value[i]:.3f} ± {0.5 * (high[i] - low[i]):.3f}" for i in at)
+        lines.append(
+            f"| {cells:,} | {one['values']['D']:.0f} ± {one['std']['D']:.0f} | {rates} | "
+            f"{one['freedom'] - 1:.1f} "
+            f"| {one['aic'] - plain['aic']:+.0f} | {one['aic'] - crowded['aic']:+.0f} | {one['runs']:.1g} |"
+        )
+    return "\n".join(lines)
+
+
+def verdict(stored: dict[str, Any]) -> str:
+    """Which model the data support, in words made of the three tables."""
+    import textwrap
+
+    there = [c for c in assay.INITIAL_CELLS if f"{c} law" in stored]
+    best: dict[str, list[int]] = {m: [] for m in MODELS}
+    tied = []
+    for cells in there:
+        aic = {m: stored[f"{cells} {m}"]["aic"] for m in MODELS}
+        order = sorted(MODELS, key=lambda m: aic[m])
+        best[order[0]].append(cells)
+        if aic[order[1]] - aic[order[0]] < 4:
+            tied.append(cells)
+    names = {
+        "fisher": "Fisher and KPP's equation",
+        "crowding": "density-dependent spreading",
+        "law": "the unknown law of growth",
+    }
+    said = [f"{names[m]} at {', '.join(f'{c:,}' for c in cells)} cells" for m, cells in best.items() if cells]
+    alike = f" At {', '.join(f'{c:,}' for c in tied)} the next best is within 4." if tied else ""
+    runs = [sum(stored[f"{c} {m}"]["runs"] > 0.01 for c in there) for m in MODELS]
+    spread = [stored[f"{c} law"]["values"]["D"] / stored[f"{c} fisher"]["values"]["D"] for c in there]
+    told = (
+        f"AIC prefers {'; '.join(said)}.{alike} Residuals look like noise (runs test p above 0.01) at "
+        f"{runs[0]}, {runs[1]} and {runs[2]} of these {len(there)} densities for Fisher and KPP, for "
+        f"spreading with E and for the unknown law. With that law D is {min(spread):.1f} to "
+        f"{max(spread):.1f} times that of Fisher and KPP: how fast the cells spread cannot be read off these "
+        "data without knowing how they grow."
+    )
+    return textwrap.fill(told, 115)
+
+
+def twin_table(stored: dict[str, Any]) -> str:
+    """How often the band held the law of synthetic data."""
+    lines = ["| law | points in the 95 % band | D in its interval |", "| --- | --- | --- |"]
+    rows = stored.get("twins", [])
+    if not rows:
+        return "Not measured yet."
+    for name in dict.fromkeys(r["law"] for r in rows):
+        mine = [r for r in rows if r["law"] == name]
+        held = sum(r["D"][0] <= r["true"] <= r["D"][1] for r in mine)
+        shares = ", ".join(f"{r['inside']:.0%}" for r in mine)
+        lines.append(f"| {name} | {shares} | {held} of {len(mine)} |")
+    whole = np.mean([r["inside"] for r in rows])
+    return "\n".join([*lines, "", f"Of all points {whole:.0%} lie in the band."])
+
+
+def draw_laws(stored: dict[str, Any]) -> None:
+    """g(u) with its band for the six densities, beside r (1 - u/K)."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 3, figsize=(12, 6.0), sharex=True, sharey=True, layout="constrained")
+    for axis, cells in zip(axes.ravel(), assay.INITIAL_CELLS, strict=True):
+        axis.set(title=f"{cells:,} cells", xlim=(0, 1.7), ylim=(-0.1, 0.15))
+        if f"{cells} law" not in stored:
+            axis.text(0.85, 0.02, "not fitted", ha="center", color="0.5")
+            continue
+        one, r = stored[f"{cells} law"], stored[f"{cells} fisher"]["values"]["r"]
+        s, (value, low, high) = 1e3 * np.array(one["density"]), np.array(one["rate"])
+        seen = 1e3 * assay.data(cells).values
+        axis.fill_between(s, low, high, color="C0", alpha=0.25, lw=0, label="95 % band")
+        axis.plot(s, value, color="C0", lw=1.8, label="g(u), from the data")
+        axis.plot(s, r * (1 - s / (1e3 * assay.CAPACITY)), color="0.35", ls="--", lw=1.2, label="r (1 - u/K)")
+        axis.plot(seen, np.full(len(seen), -0.098), "|", color="0.5", ms=4, alpha=0.25)
+        axis.axhline(0, color="0.8", lw=0.8, zorder=0)
+    axes[0, 0].legend(fontsize=8, loc="upper right")
+    for axis in axes[-1]:
+        axis.set_xlabel("density u, cells per 1000 µm²")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("growth rate, 1/h")
+    figure.savefig(LAWS, dpi=110)
+    plt.close(figure)
+
+
 def draw(stored: dict[str, Any]) -> None:
     """Data, fit and band at each time, for the six densities."""
     import matplotlib as mpl
@@ -150,7 +320,9 @@ def draw(stored: dict[str, Any]) -> None:
 def page(stored: dict[str, Any]) -> str:
     """The page with its two tables made anew."""
     text = PAGE.read_text(encoding="utf-8")
-    for name, made in (("fisher", table(stored)), ("models", models(stored))):
+    parts = {"fisher": table(stored), "models": models(stored), "laws": law_table(stored)}
+    parts |= {"verdict": verdict(stored), "twins": twin_table(stored)}
+    for name, made in parts.items():
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         text = f"{before}{begin}{made}\n{end}{after}"
@@ -160,9 +332,15 @@ def page(stored: dict[str, Any]) -> str:
 def main(*arguments: str) -> None:
     if "--page" in arguments:
         stored = json.loads(STORED.read_text())
+    elif "--twin" in arguments:
+        stored = twins()
     else:
-        stored = run([int(a) for a in arguments] or list(assay.INITIAL_CELLS))
+        chosen = [int(a) for a in arguments if a.isdigit()] or list(assay.INITIAL_CELLS)
+        if "--law" not in arguments:
+            run(chosen)
+        stored = laws(chosen)
     draw(stored)
+    draw_laws(stored)
     PAGE.write_text(page(stored), encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from pibls.fitting.experiment import Experiment
 from pibls.fitting.unknowns import read_unknowns
 
 x, y, t = sp.symbols("x y t")
-a, c, k = sp.symbols("a c k")
+a, c, k, D = sp.symbols("a c k D")
 U, V = sp.Function("u"), sp.Function("v")
 
 
@@ -344,3 +344,66 @@ def test_bad_questions_get_a_clear_word() -> None:
     ):
         with pytest.raises(pibls.ProblemError, match=words):
             ask()
+
+
+def test_integrals_are_data_too() -> None:
+    """The mass of what spreads and decays is m e^(-a t): it tells a, and nothing of D."""
+    w = sp.Function("w")(x, t)
+    problem = Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [w.diff(t) - D * w.diff(x, 2) + a * w],
+        [pibls.Neumann(w, 0), pibls.Initial(w, 1 + sp.cos(sp.pi * x) / 2)],
+        {D: 0.1, a: 0.5},
+    )
+    ts = np.linspace(0.1, 1, 10)
+    mass = Data(2 * pibls.integral(w), {t: ts}, 2 * np.exp(-0.8 * ts), sigma=0.01)
+    found = fit(problem, mass, {D: (0.01, 1), a: (0, 3)})
+    assert found.values[a] == pytest.approx(0.8, rel=1e-4)
+    assert not found.identifiable
+    assert "D is not determined" in str(found.identifiable)
+    value, low, high = found.band(2 * pibls.integral(w), {t: 0.5})
+    assert low < value < high
+    assert float(value) == pytest.approx(2 * np.exp(-0.4), rel=1e-4)
+    assert len(found.plot().axes) == 1
+
+
+def test_an_integral_without_time() -> None:
+    """u'' + a = 0 with zero ends: ∫u = a/12, and a flux a/2 leaves at each end."""
+    w = sp.Function("w")(x)
+    line = pibls.Interval(x, 0, 1)
+    problem = Problem(line, [w.diff(x, 2) + a], [pibls.Dirichlet(w, 0)], {a: 1.0})
+    for expression, share in (
+        (pibls.integral(w), 1 / 12),
+        (-pibls.integral(pibls.dn(w), over=line.boundary), 1.0),
+    ):
+        data = Data(expression, {}, np.array([2.9, 3.0, 3.1]) * share)
+        found = fit(problem, data, {a: (0, 30)})
+        assert found.values[a] == pytest.approx(3.0, rel=1e-6)
+        assert len(found.plot().axes) == 1
+    with pytest.raises(pibls.ProblemError, match=r"expected \{\}, for an integral, got x"):
+        fit(problem, Data(pibls.integral(w), {x: [0.1, 0.2]}, [1.0, 2.0]), {a: (0, 30)})
+
+
+def test_times_of_an_integral_are_checked() -> None:
+    w = sp.Function("w")(x, t)
+    problem = Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [w.diff(t) - a * w.diff(x, 2)],
+        [pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))],
+        {a: 0.1},
+    )
+    with pytest.raises(pibls.ProblemError, match="times from 0 to 1, got 1 outside, the first at t = 2"):
+        fit(problem, Data(pibls.integral(w), {t: [0.5, 2.0]}, [1.0, 1.0]), {a: (0, 3)})
+    with pytest.raises(pibls.ProblemError, match="t alone, for an integral over space, got x, t"):
+        fit(problem, Data(pibls.integral(w), {x: 0.5, t: [0.5, 0.6]}, [1.0, 1.0]), {a: (0, 3)})
+
+
+def test_an_interval_ends_at_the_bounds() -> None:
+    w = sp.Function("w")(t)
+    problem = Problem(pibls.Interval(t, 0, 2), [w.diff(t) + a * w], [pibls.Initial(w, 1)], {a: 0.5})
+    ts = np.linspace(0.1, 2, 10)
+    noise = 0.2 * np.random.default_rng(0).standard_normal(10)
+    found = fit(problem, Data(w, {t: ts}, 1 + noise), {a: (0, 3)})
+    low, high = found.interval(a)
+    assert low >= 0.0
+    assert high > 0.0

@@ -1,8 +1,8 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
 docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading and the PIELM page of the comparison, its report, and the table of the README. Nothing is solved or
-measured.
+reading and the PIELM page of the comparison, its report, the table of the README and what
+docs/fit.md says about peers. Nothing is solved or measured.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import report, report_tables, store
-from benchmarks.pages import ablation, cases, checklist, cost, pielm, reading, readme, sensitivity, theory
+from benchmarks.pages import (
+    ablation,
+    cases,
+    checklist,
+    cost,
+    fit,
+    pielm,
+    reading,
+    readme,
+    sensitivity,
+    theory,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,6 +36,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/sensitivity.md": sensitivity.text,
         "docs/cost.md": cost.text,
         "docs/theory.md": theory.text,
+        "docs/fit.md": fit.text,
         "docs/cases.md": lambda: cases.text(found),
         "docs/paper.md": checklist.text,
         "docs/benchmarks/reading.md": lambda: reading.text(found),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -36,6 +37,8 @@ CAPACITY = 1.7e-3
 x, t = sp.symbols("x t")
 u = sp.Function("u")(x, t)
 D, E, r, K = sp.symbols("D E r K")
+g = sp.Function("g")
+"""The rate of growth at a density, in 1/h."""
 
 
 @cache
@@ -67,13 +70,22 @@ def beginning(cells: int) -> sp.Expr:
     return sp.Add(*(sp.Float(v) * sp.cos(k * s) for k, v in enumerate(c)))
 
 
-def problem(cells: int, *, crowding: bool = False) -> Problem:
-    """Fisher and KPP's equation; with ``crowding`` the cells spread by D + E u/K."""
+def problem(cells: int, *, crowding: bool = False, law: bool = False) -> Problem:
+    """Fisher and KPP's equation; with ``crowding`` the cells spread by D + E u/K.
+
+    With ``law`` they grow by u g(u), where the rate g is a function to be asked for, not r (1 - u/K).
+    """
     rows = of(cells)
     ends = rows[:, 0].min(), rows[:, 0].max()
     spread = D + E * u / K if crowding else D
-    equation = sp.Eq(u.diff(t), (spread * u.diff(x)).diff(x) + r * u * (1 - u / K))
-    values = {D: 600.0, r: 0.05, K: CAPACITY}
+    growth = u * g(u) if law else r * u * (1 - u / K)
+    equation = sp.Eq(u.diff(t), (spread * u.diff(x)).diff(x) + growth)
+    values: dict[Any, Any] = {D: 600.0, r: 0.05, K: CAPACITY}
+    if law:
+        del values[r]
+        values[g(u)] = 0.05 * (1 - u / CAPACITY)
+        if not crowding:
+            del values[K]
     return Problem(
         Interval(x, *ends).during(t, 0, rows[:, 1].max()),
         [equation],

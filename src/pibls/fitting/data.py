@@ -10,9 +10,11 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError
 from pibls.problem import Problem, within
 from pibls.problem.conditions import dn
+from pibls.problem.integral import integral
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -23,9 +25,10 @@ class Data:
     ----------
     expression
         What was measured: an unknown, or any SymPy expression of unknowns, derivatives, coordinates and
-        parameters (a flux ``-k*u.diff(x)``, a sum, ``gain*u``).
+        parameters (a flux ``-k*u.diff(x)``, a sum, ``gain*u``), or a sum of integrals of such.
     points
-        ``{x: xs, t: ts}``: numbers or arrays that broadcast against each other.
+        ``{x: xs, t: ts}``: numbers or arrays that broadcast against each other. For an integral over space,
+        ``pibls.integral(u)``, the times ``{t: ts}``, or ``{}`` where there is no time.
     values
         The measured values, in the shape of the points; or with one more leading axis for replicates.
     sigma
@@ -54,7 +57,8 @@ class Data:
                 got=repr(expression),
                 remedy="Write Data(u, {x: xs}, values); text is never evaluated.",
             )
-        if not isinstance(points, Mapping) or not points:
+        whole = expression.has(integral)
+        if not isinstance(points, Mapping) or not (points or whole):
             raise ProblemError(
                 "Data(points)",
                 expected="a mapping of the coordinates to arrays",
@@ -66,7 +70,7 @@ class Data:
         y = _array(values, "Data(values)")
         try:
             columns = list(np.broadcast_arrays(*columns))
-            shape = columns[0].shape
+            shape = columns[0].shape if columns else y.shape
             if y.shape != shape and y.shape[1:] != shape:
                 raise ValueError(f"{y.shape} for points of the shape {shape}")
         except ValueError as reason:
@@ -76,7 +80,9 @@ class Data:
                 got=str(reason),
                 remedy="Give values in the shape of the points; replicates as a further leading axis.",
             ) from None
-        X = np.column_stack([np.broadcast_to(c, y.shape).ravel() for c in columns])
+        X = np.empty((y.size, len(symbols)))
+        for i, column in enumerate(columns):
+            X[:, i] = np.broadcast_to(column, y.shape).ravel()
         if not y.size:
             raise ProblemError("Data(values)", expected="at least one value", got="none", remedy="Add data.")
         object.__setattr__(self, "expression", expression)
@@ -93,7 +99,9 @@ class Data:
         return f"<Data: {len(self)} values of {self.expression}, sigma {noise}>"
 
     def points_in(self, problem: Problem) -> Array:
-        """The points in the order of the problem's coordinates, inside its domain."""
+        """The points in the order of the problem's coordinates, inside its domain; times for an integral."""
+        if self.expression.has(integral):
+            return self._times(problem)
         if set(self.coordinates) != set(problem.coordinates):
             names = ", ".join(map(str, problem.coordinates))
             raise ProblemError(
@@ -122,6 +130,28 @@ class Data:
                 remedy="Write the normal out: n_x*u.diff(x) + n_y*u.diff(y).",
             )
         return X
+
+    def _times(self, problem: Problem) -> Array:
+        time = time_of(problem.domain)
+        wanted = () if time is None else (time,)
+        if self.coordinates != wanted:
+            given = ", ".join(map(str, self.coordinates)) or "none"
+            raise ProblemError(
+                "Data(points)",
+                expected=f"{time} alone, for an integral over space" if wanted else "{}, for an integral",
+                got=given,
+                remedy=f"Write Data(integral(…), {{{f'{time}: …' if wanted else ''}}}, values).",
+            )
+        low, high = box_of(problem.domain)[problem.coordinates.index(time)] if wanted else (0.0, 0.0)
+        outside = self.X[((low > self.X) | (high < self.X)).any(axis=1)]
+        if len(outside):
+            raise ProblemError(
+                "Data(points)",
+                expected=f"times from {low:g} to {high:g}",
+                got=f"{len(outside)} outside, the first at {time} = {outside[0, 0]:.6g}",
+                remedy="Leave them out, or enlarge the domain.",
+            )
+        return self.X
 
 
 def _array(values: Any, argument: str) -> Array:

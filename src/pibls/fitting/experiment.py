@@ -3,7 +3,8 @@ r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that wer
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,12 @@ from pibls.arrays import Array
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.data import Data
 from pibls.fitting.held import Chain, Held
-from pibls.fitting.slopes import Varied
+from pibls.fitting.measured import Measured, measured
 from pibls.fitting.stages import LostError
 from pibls.fitting.unknowns import Unknowns
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solve import solve
-
-
-@dataclass(frozen=True)
-class Measured:
-    """An expression of the unknowns at some points, compiled."""
-
-    X: Array
-    varied: Varied
-    own: tuple[float, ...]
-    """Values of the problem's parameters that are not wanted."""
 
 
 @dataclass
@@ -60,14 +51,8 @@ class Experiment:
         self._measured = [self.measured(d.expression, X) for d, X in zip(self.data, points, strict=True)]
 
     def measured(self, expression: Any, X: Array) -> Measured:
-        """An expression that may hold any parameter of the problem and of the fit."""
-        p = self.problem
-        extra = [s for s in self.unknowns.symbols if s not in p.parameters]
-        language = replace(p.language(), parameters=(*p.parameters, *extra))
-        form = language.form(expression, "Data(expression)")
-        symbols = [*p.parameters, *extra]
-        moving = [symbols.index(s) for s in self.unknowns.symbols]
-        return Measured(X, Varied.of(form, moving), tuple(p.parameters.values()))
+        """An expression at the points of its data."""
+        return measured(self.problem, expression, X, self.unknowns.symbols)
 
     def at(self, theta: Array) -> Problem:
         """The problem with these values."""
@@ -127,7 +112,9 @@ class Experiment:
         return np.concatenate([self.value(m, theta) for m in self._measured])
 
     def value(self, m: Measured, theta: Array) -> Array:
-        return self._varied(m, theta)[0]
+        assert self._held is not None
+        assert self._chain is not None
+        return m.value(self._values(theta), partial(self._held.values, self._chain))
 
     def jacobian(self, theta: Array) -> Array:
         """∂g/∂θ at all data, (data, parameters)."""
@@ -135,23 +122,18 @@ class Experiment:
         return np.concatenate([self.slope(m, theta) for m in self._measured])
 
     def slope(self, m: Measured, theta: Array) -> Array:
-        """Σ ∂g/∂J ∂J/∂θ + ∂g/∂θ, (points, parameters)."""
+        """∂g/∂θ, (points, parameters)."""
         assert self._held is not None
         assert self._chain is not None
-        _, by_jet, explicit = self._varied(m, theta)
-        out = explicit.T.copy()
-        if m.varied.jets and self._moving:
-            through = self._held.derivatives(self._chain, m.X, m.varied.jets)
-            out[:, self._wanted] += np.einsum("jn,kjn->nk", by_jet, through)
-        return out
+        slopes = partial(self._held.derivatives, self._chain) if self._moving else None
+        values = partial(self._held.values, self._chain)
+        return m.slope(self._values(theta), values, slopes, self._wanted)
 
-    def _varied(self, m: Measured, theta: Array) -> tuple[Array, Array, Array]:
-        assert self._held is not None
-        assert self._chain is not None
+    def _values(self, theta: Array) -> tuple[float, ...]:
+        """Of the problem's parameters, and of those that only the data have."""
         values = dict(self.problem.parameters)
         values.update(zip(self.unknowns.symbols, theta, strict=True))
-        jets = self._held.values(self._chain, m.X, m.varied.jets)
-        return m.varied.at(m.X, np.zeros_like(m.X), tuple(values.values()), jets)
+        return tuple(values.values())
 
     def drop(self) -> Chain | None:
         """Forget the solution, so that it is made anew."""

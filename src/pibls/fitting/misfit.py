@@ -75,6 +75,7 @@ class Misfit:
         self.given = [d.sigma is not None for d in data]
         first = [d.sigma if d.sigma is not None else np.full(len(d), _spread(d.values)) for d in data]
         self.sigma = np.concatenate(first)
+        self.scale = self.unknowns.scale
 
     def predict(self, theta: Array) -> Array:
         return np.concatenate([e.predict(theta) for e in self.experiments])
@@ -86,11 +87,12 @@ class Misfit:
         """From a start to the nearest minimum."""
         theta, steps = start, 0
         self.freedom = float(len(self.unknowns))
+        self.scale = self._sizes(start)
         for round_ in range(_ROUNDS):
             if self.smoothing is not None:
                 self._smooth(theta)
             found = self._least(theta, tolerance, max_steps)
-            theta, steps = found.x * self.unknowns.scale, steps + int(found.nfev)
+            theta, steps = found.x * self.scale, steps + int(found.nfev)
             if self.smoothing is not None:
                 strengths = np.array(self.smoothing.strengths)
                 self._smooth(theta)
@@ -111,6 +113,20 @@ class Misfit:
             theta, self.sigma, r, self.jacobian(theta), steps, bool(found.status > 0), str(found.message)
         )
 
+    def _sizes(self, start: Array) -> Array:
+        """What a change of each is measured by: its start, its bounds, or what moves the data by their size.
+
+        A coefficient that begins at zero may be of any size, and an end of the search is judged by it.
+        """
+        u = self.unknowns
+        unsized = (u.start == 0) & ~np.isfinite(u.high - u.low)
+        if not unsized.any():
+            return u.scale
+        moves = np.linalg.norm(self.jacobian(start) / self.sigma[:, None], axis=0)
+        size = float(np.linalg.norm(self.y / self.sigma))
+        natural = np.where(moves > 0, size / np.where(moves > 0, moves, 1.0), 1.0)
+        return np.where(unsized & (size > 0), natural, u.scale)
+
     def _smooth(self, theta: Array) -> None:
         """The smoothness that the data want, from the problem linearised about θ."""
         assert self.smoothing is not None
@@ -121,7 +137,7 @@ class Misfit:
     def _least(self, theta: Array, tolerance: float, max_steps: int) -> Any:
         from scipy.optimize import least_squares
 
-        scale, u = self.unknowns.scale, self.unknowns
+        scale, u = self.scale, self.unknowns
         room = 1e-10 * np.where(np.isfinite(u.high - u.low), u.high - u.low, 1.0)
         first = np.clip(theta, u.low + room, u.high - room)
         penalty = np.zeros((0, len(u))) if self.smoothing is None else self.smoothing.rows(len(u))

@@ -80,4 +80,4 @@ def residuals_of(r: Array, orders: list[Array], parameters: int, estimated: bool
 
 def way_through(X: Array) -> Array:
     """The indices of points from one to the next: later coordinates (time) outermost, the first fastest."""
-    return np.asarray(np.lexsort(X.T))
+    return np.asarray(np.lexsort(X.T) if X.shape[1] else range(len(X)))

@@ -10,6 +10,7 @@ from pibls.arrays import Array
 from pibls.domain import box_of, time_of
 from pibls.fitting.data import Data
 from pibls.plot.backend import matplotlib
+from pibls.problem.integral import integral
 
 if TYPE_CHECKING:
     from pibls.fitting.field import Field
@@ -47,8 +48,11 @@ def picture(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
 def _panel(fit: Fit, axis: Any, problem: int, data: Data, level: float) -> None:
     p = fit.experiments[problem].problem
     X = data.points_in(p)
-    names = [str(c) for c in p.coordinates]
     time = time_of(p.domain)
+    if data.expression.has(integral):
+        _whole(fit, axis, problem, data, X, level)
+        return
+    names = [str(c) for c in p.coordinates]
     axis.set_ylabel(str(data.expression))
     if len(names) == 1:
         axis.set_xlabel(names[0])
@@ -69,6 +73,25 @@ def _panel(fit: Fit, axis: Any, problem: int, data: Data, level: float) -> None:
         axis.legend(fontsize=8)
     else:
         _against(fit, axis, problem, data, X, names)
+
+
+def _whole(fit: Fit, axis: Any, problem: int, data: Data, X: Array, level: float) -> None:
+    """An integral over space, in time or as numbers."""
+    axis.set_ylabel(str(data.expression))
+    time = time_of(fit.experiments[problem].problem.domain)
+    if time is None:
+        middle, low, high = (float(v) for v in fit.band(data.expression, {}, level, problem=problem))
+        axis.plot(np.arange(len(data)), data.values, "o")
+        axis.axhspan(low, high, color="C0", alpha=0.25, lw=0)
+        axis.axhline(middle, color="C0")
+        axis.set_xlabel("measurement")
+        return
+    s = np.linspace(X.min(), X.max(), _FINE)
+    value, bottom, top = fit.band(data.expression, {time: s}, level, problem=problem)
+    axis.plot(X[:, 0], data.values, ".", color="C0", ms=4, alpha=0.7)
+    axis.plot(s, value, color="C0")
+    axis.fill_between(s, bottom, top, color="C0", alpha=0.25, lw=0)
+    axis.set_xlabel(str(time))
 
 
 def _curve(

@@ -132,14 +132,15 @@ class Fit:
         """A confidence interval, from the covariance or from the profile of the misfit.
 
         The covariance takes the solution for linear in the parameters nearby; the profile solves again and
-        again, with all other parameters at their best, and ends at the bounds.
+        again, with all other parameters at their best. Both end at the bounds.
         """
         k = self.unknowns.find(parameter, "interval")
         _check_level(level)
         best, std = self.descent.theta[k], np.sqrt(self.covariance[k, k])
         if method == "covariance":
             q = t_quantile(level, self.degrees, self.estimated)
-            return float(best - q * std), float(best + q * std)
+            low, high = self.unknowns.low[k], self.unknowns.high[k]
+            return float(max(best - q * std, low)), float(min(best + q * std, high))
         if method != "profile":
             raise ProblemError(
                 "interval(method)",
@@ -160,7 +161,7 @@ class Fit:
 
         d, u = self.descent, self.unknowns
         others = [i for i in range(len(u)) if i != k]
-        scale = u.scale[others]
+        scale = self.misfit.scale[others]
 
         def placed(x: float, z: Array) -> Array:
             theta = d.theta.copy()

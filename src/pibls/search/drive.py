@@ -17,11 +17,11 @@ from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
 from pibls.problem.materials import in_one_piece, materials_of
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, compare, unknowns_at
+from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -126,11 +126,13 @@ def _searched(
     assert best.best is not None
     notes = dict(best.notes)
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best)
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> float | None:
+def _lost(
+    error: ErrorEstimate, size: float, found: Attempt | None = None, since: float | None = None
+) -> float | None:
     """The time from which no digit is left, if there is one."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
@@ -141,7 +143,7 @@ def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> fl
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    late = np.flatnonzero(errors > DEFAULT.lost * sizes)
+    late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
     return float(times[late[0]]) if len(late) else None
 
 
@@ -159,7 +161,8 @@ def _as_given(bench: Bench, request: Request) -> Answer:
 
     def error() -> ErrorEstimate:
         second = attempt(bench, rescaled(spec), request.points, method, key=1)
-        return compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        return at_least(error, misfits(bench, found.residuals))
 
     return _answer(found, status, error, (), {})
 

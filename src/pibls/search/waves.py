@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import compare, estimated
+from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import PerPiece, PieceFamily
 from pibls.search.plan import Offer, Plan
@@ -231,6 +231,7 @@ class WavePlan(Plan):
                 now.function, other.function, len(error.each), self.bench.where, limits.safety * fall
             )
             error = max(error, change, key=lambda e: e.max)
+        error = at_least(error, misfits(self.bench, now.residuals))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
