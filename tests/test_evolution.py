@@ -93,3 +93,21 @@ def test_where_it_cannot_go_on_it_says_so() -> None:
     s = np.linspace(0, 0.9, 50)
     assert np.abs(solution(s) * (1 - s) - 1).max() < 1e-6
     assert np.isnan(solution(1.5))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_spring_that_is_stiffer_on_one_side(seed: int) -> None:
+    """u'' + u + 3 max(u, 0) = 0: a quarter of cos 2t, then half a turn of sin t; u'' bends at 0."""
+    t = sp.Symbol("t")
+    u = sp.Function("u")(t)
+    problem = pibls.Problem(
+        pibls.Interval(t, 0, 20),
+        [u.diff(t, 2) + u + 3 * sp.Max(u, 0)],
+        [pibls.Initial(u, 1), pibls.Initial(u.diff(t), 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-8, seed=seed)
+    times = np.linspace(0, 20, 1001)
+    phase = (times + np.pi / 4) % (1.5 * np.pi)
+    exact = np.where(phase < np.pi / 2, np.sin(2 * phase), -2 * np.sin(phase - np.pi / 2))
+    assert solution.converged
+    assert np.abs(solution(times) - exact).max() < solution.error.max < 1e-8

@@ -136,7 +136,7 @@ def test_sources_on_planes_and_at_points() -> None:
     problem = on_line(u.diff(x, 2) - 3 * x * sp.DiracDelta(2 * x - c) - 1, {c: 0.5})
     (source,) = problem.breaks.sources
     assert source.planes == ((0, 0.25),)
-    assert problem._place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
+    assert problem.place().fixed(source.strength.rest) == pytest.approx(-3 * 0.25 / 2)
     assert form(problem).rest == -1
     laplacian = v.diff(x, 2) + v.diff(y, 2)
     delta = sp.DiracDelta(x - HALF) * sp.DiracDelta(y - sp.Rational(1, 4))

@@ -19,6 +19,7 @@ from pibls.search.budget import Budget
 from pibls.search.cells import CellPlan
 from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.family import WaveFamily
 from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
 from pibls.search.windows import Demand
@@ -178,8 +179,8 @@ def test_contradictions_are_claimed_where_nothing_changes_any_more(
 def test_when_no_digit_is_left() -> None:
     history = ((1.0, 1e-6), (2.0, 1e-2), (3.0, 0.5))
     error = ErrorEstimate(0.5, 0.5, history=history)
-    assert _lost(error, 1.0) == 3.0
-    assert _lost(replace(error, history=history[:2]), 1.0) is None
+    assert _lost(error, 1.0, found(1e-3)) == 3.0
+    assert _lost(replace(error, history=history[:2]), 1.0, found(1e-3)) is None
 
 
 # -- one basis --
@@ -209,6 +210,7 @@ def test_waves_lean_where_the_solution_does(source: Any, stretched: bool) -> Non
     one = plan(1e-9, plane(source))
     for _ in range(3):
         one.advance()
+    assert isinstance(one.family, WaveFamily)
     scale = one.family.stretch
     assert (max(scale) / min(scale) > 1.5) is stretched
     assert len(one.budget.history) > 5 or not stretched

@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, PointFunction
 from pibls.problem.linearised import linearised
+from pibls.problem.materials import refuse_materials
 from pibls.problem.parameters import find_parameter
 from pibls.solution import Solution
 from pibls.solve import solve
@@ -32,6 +33,7 @@ def sensitivity(solution: Solution, parameter: Any) -> Solution:
     -0.183939721
     """
     problem = solution.problem
+    refuse_materials(problem, "solution.sensitivity(parameter)")
     symbol = find_parameter(parameter, problem.parameters, "sensitivity")
     found = solve(linearised(problem, symbol, _solved(solution)), tol=solution.tol, seed=solution.seed)
     return replace(found, estimator=_widened(found, solution))

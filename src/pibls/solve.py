@@ -119,6 +119,7 @@ def solve(
 
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     from pibls.problem import Problem, refuse_unsolved
+    from pibls.problem.materials import refuse_pieces
 
     if not isinstance(problem, Problem):
         raise ProblemError(
@@ -128,6 +129,7 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             remedy="Write Problem(domain, equations, conditions).",
         )
     refuse_unsolved(problem.breaks, problem.coordinates)
+    refuse_pieces(problem)
     if basis is not None and (
         isinstance(basis, type)
         or not hasattr(basis, "size")

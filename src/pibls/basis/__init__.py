@@ -1,11 +1,12 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
-sines and cosines, `Ridges` placed ones, `Chebyshev` polynomials on a line; `Joined` puts several side
-by side. Of evolutions: `ProductBasis`."""
+sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
+line; `Joined` puts several side by side. Of evolutions: `ProductBasis`."""
 
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
+from pibls.basis.mirrored import Mirrored, MirroredBasis
 from pibls.basis.product import ProductBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
@@ -23,6 +24,8 @@ __all__ = [
     "Features",
     "Joined",
     "JoinedBasis",
+    "Mirrored",
+    "MirroredBasis",
     "ProductBasis",
     "Ridges",
     "Singular",

@@ -152,6 +152,10 @@ class WaveBasis:
     def _waves(self, X: Array) -> tuple[Array, Array]:
         return cos_and_sin((self.frequencies.T @ ((X - self.centre) / self.half).T).T)
 
+    def tables(self, X: Array) -> tuple[Array, Array]:
+        """cos(w·x) and sin(w·x), (N, M/2) each."""
+        return self._waves(X)
+
     def _factors(self, alpha: MultiIndex) -> tuple[Array, Array]:
         """(cos, sin)⁽ᵏ⁾ = (cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos), …: signs and powers of w."""
         order = sum(alpha)

@@ -173,4 +173,6 @@ def asked(shape: Any) -> Any:
         X = np.column_stack([np.ravel(c) for c in np.broadcast_arrays(*columns)]).astype(float)
         return np.where(np.asarray(shape.contains(X)), 1.0, -1.0).reshape(np.shape(columns[0]))
 
-    return implemented_function("within_shape", within_shape)(*shape.coordinates) > 0
+    function = implemented_function("within_shape", within_shape)
+    function.shape = shape  # whose boundary is where it changes
+    return function(*shape.coordinates) > 0

@@ -21,6 +21,7 @@ from pibls.fitting.result import Fit
 from pibls.fitting.smoothing import Smoothing, fields_verdict
 from pibls.fitting.unknowns import Unknowns, read_unknowns
 from pibls.problem import Problem
+from pibls.problem.materials import refuse_materials
 
 _ROUNDS = 3  # of searching for a space at the optimum
 _NEAR = 0.03  # relative distance in the parameters within which a space serves without another look
@@ -91,6 +92,8 @@ def fit(
     """
     began = time.perf_counter()
     problems, sets = _experiments(problem, data)
+    for p in problems:
+        refuse_materials(p, "fit(problem)")
     loss = check_loss(loss)
     unknown, problems, fields = asked_for(unknown, problems, sets)
     unknowns = read_unknowns(unknown, problems, [d.expression for s in sets for d in s], start)

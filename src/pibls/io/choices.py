@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import Broad, Chebyshev, Features, Joined, Ridges, Singular, Tip, Waves
+from pibls.basis import Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
 from pibls.errors import ProblemError
 from pibls.io.known import ACTIVATION
 from pibls.io.record import Record, damaged
+from pibls.search.pieced import PerPiece
 from pibls.space import Decomposed
 from pibls.system.points import Points
 
 _CLASSES = {
     c.__name__: c
-    for c in (Broad, Chebyshev, Decomposed, Features, Joined, Points, Ridges, Singular, Tip, Waves)
+    for c in (
+        Broad,
+        Chebyshev,
+        Decomposed,
+        Features,
+        Joined,
+        Mirrored,
+        PerPiece,
+        Points,
+        Ridges,
+        Singular,
+        Tip,
+        Waves,
+    )
 }
 
 _MAX_DEPTH = 24

@@ -11,6 +11,7 @@ from pibls.basis import (
     ChebyshevBasis,
     FeatureBasis,
     JoinedBasis,
+    MirroredBasis,
     ProductBasis,
     SingularBasis,
     WaveBasis,
@@ -23,7 +24,7 @@ from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Whole, Windows
+from pibls.space import Cells, CellTree, Pieces, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -50,9 +51,24 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
+    if isinstance(space, Pieces):
+        return space.unknowns
     while not isinstance(space, Whole):
         space = space.parts[0]
     return len(space.bases)
+
+
+def _is_mirrored(basis: MirroredBasis, d: int) -> str | None:
+    k = len(basis.centre)
+    if type(basis.waves) is not WaveBasis or k not in (2, 3) or not d - 1 <= k <= d:
+        return f"a mirror in {k} coordinates of {d}"
+    return None if basis.radius[0] > 0 else "a mirror without a radius"
+
+
+def _are_pieces(space: Pieces, d: int) -> str | None:
+    if not space.count or len(space.all.bases) % space.count:
+        return f"{len(space.all.bases)} bases for {space.count} pieces"
+    return None
 
 
 def _are_cells(space: Cells, d: int) -> str | None:
@@ -90,6 +106,7 @@ _SINGULAR: dict[str, Entry] = {
     "end": Numbers("*"),
     "terms": Numbers("n 4"),
 }
+_MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
@@ -114,12 +131,14 @@ KNOWN = Table(
         Kind("whole", Whole, "space", {"bases": Shared("basis")}),
         Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
         Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind("pieces", Pieces, "space", {"count": Count(), "all": Part("space")}, _are_pieces),
         Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
+        Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(
             "products",

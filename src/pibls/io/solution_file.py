@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
+from pibls.problem.materials import materials_of
 from pibls.search.estimate import Norms
 from pibls.solution import Solution
+from pibls.space import Pieces
 from pibls.status import Status
 
 _SAVE = "solution.save(path)"
@@ -91,6 +94,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
         raise header.refusal("unknowns", f"{_names(problem)}, as in the problem")
     reader = Reader(KNOWN, container.arrays, len(problem.coordinates))
     space = reader.part(header.record("space"), "space")
+    if isinstance(space, Pieces):
+        space = _located(space, problem, name)
     if unknowns_of(space) != len(problem.unknowns):
         got = f"for {unknowns_of(space)}"
         raise damaged(name, f"a space for {len(problem.unknowns)} unknown(s), as in the problem", got)
@@ -117,6 +122,15 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     )
     _ = solution.error  # known from the start, so that the message tells it
     return solution
+
+
+def _located(space: Pieces, problem: Problem, name: str) -> Pieces:
+    """The same with what says in which piece a point is: the problem itself."""
+    materials = materials_of(problem)
+    if materials is None or len(materials) != space.count:
+        got = "none" if materials is None else f"{len(materials)}"
+        raise damaged(name, f"a problem with {space.count} pieces, as in the space", got)
+    return replace(space, locate=materials.locate)
 
 
 def _path(path: Any, argument: str) -> Path:

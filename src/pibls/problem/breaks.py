@@ -103,9 +103,9 @@ def breaks_of(form: Form, place: Place) -> Breaks:
     for plane in (p for source in found.sources for p in source.planes):
         found |= Breaks((Plane(*plane, flux=False),))
     for switch in form.switches:
-        axes, g = _axes(switch, place), place.fixed(switch.expression)
+        axes, g = axes_of(switch, place), place.fixed(switch.expression)
         held = [f.form for f in form.fluxes if f.axis in axes]
-        sides = _sides(switch, place)
+        sides = sides_of(switch, place)
         flux = sides is not None and any(_jumps(_terms(f), sides, place) for f in held)
         if len(axes) == 1:
             found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
@@ -124,13 +124,13 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
     for form in forms:
         part = form.outside or form
         for switch in part.switches:
-            axes = _axes(switch, place)
+            axes = axes_of(switch, place)
             highest = [
                 (jet, a)
                 for jet, a in part.slopes
                 if any(jet.alpha[i] == order.get((jet.unknown, i)) != 0 for i in axes)
             ]
-            sides = _sides(switch, place) if highest else None
+            sides = sides_of(switch, place) if highest else None
             for jet, a in highest:
                 if sides is not None and _jumps([a], sides, place):
                     g = place.written(switch.expression)
@@ -146,14 +146,6 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
 
 def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any]) -> None:
     """Raise a ProblemError for what can be stated and is not solved yet."""
-    jumps = [f"{s.expression} = 0" for s in breaks.slanted if s.flux]
-    if jumps:
-        raise ProblemError(
-            "problem",
-            expected="fluxes whose coefficients jump on coordinate planes, such as x = 1/2",
-            got=f"a jump at {', '.join(jumps[:3])}",
-            remedy="This is not solved yet: smooth the jump, for example with tanh((x - a)/width).",
-        )
     points = [s for s in breaks.sources if len(s.planes) > 1 or s.strength.nonlinear or s.strength.linear]
     if points:
         planes = ", ".join(f"{coordinates[axis]} = {level:g}" for axis, level in points[0].planes)
@@ -171,7 +163,7 @@ def _exact(value: float) -> Any:
     return sp.Float(value, 17)
 
 
-def _axes(switch: Switch, place: Place) -> list[int]:
+def axes_of(switch: Switch, place: Place) -> list[int]:
     held = switch.expression.free_symbols
     return [i for i, c in enumerate(place.variables.coordinates) if c in held]
 
@@ -217,7 +209,7 @@ def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
     return sorted({v for v in found if low + margin < v < high - margin})
 
 
-def _sides(switch: Switch, place: Place) -> tuple[Array, Array] | None:
+def sides_of(switch: Switch, place: Place) -> tuple[Array, Array] | None:
     """Pairs of points next to each other, one on each side of a switch; None if it is nowhere in the box."""
     rng = np.random.default_rng(0)
     function = program(place.variables.coordinates, [place.fixed(switch.expression)])

@@ -138,10 +138,12 @@ def joined(expression: Any, fluxes: Sequence[Any], highest: Collection[Any]) -> 
     marked = expression.xreplace({f: marks[f] for f in fluxes}).xreplace({d: marks[d] for d in highest})
     weights = {d: sp.diff(marked, m) for d, m in marks.items()}
     out = []
+    alike = len({weights[f] for f in fluxes}) == 1  # a factor of the whole divergence changes nothing
     for order in dict.fromkeys(f.variable_count for f in fluxes):
         group = [(f, f.expr) for f in fluxes if f.variable_count == order]
         group += [(d, inner) for d in highest if (inner := _lowered(d, order)) is not None]
-        if len(group) == 1 or any(weights[d].atoms(AppliedUndef, sp.Dummy) for d, _ in group):
+        bound = any(weights[d].atoms(AppliedUndef, sp.Dummy) for d, _ in group)
+        if bound or (len(group) == 1 and alike):
             out += [f for f in fluxes if f.variable_count == order]
         else:
             out.append(sp.Derivative(sp.Add(*(weights[d] * e for d, e in group)), *order))

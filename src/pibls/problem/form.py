@@ -20,7 +20,7 @@ from pibls.problem.checks import check_partials, check_terms
 from pibls.problem.conditions import dn
 from pibls.problem.flux import continuous, expanded, fluxes_in, joined, written_out
 from pibls.problem.functions import replaced
-from pibls.problem.known import implementation, is_known
+from pibls.problem.known import implementation, is_known, is_shape
 from pibls.problem.split import split
 from pibls.problem.switches import SWITCHING, Switch, point_sources, switches_in
 
@@ -271,7 +271,8 @@ class Language:
     def _replace_data(self, expression: Any) -> tuple[Any, tuple[Datum, ...]]:
         table: dict[Any, Any] = {}
         data: list[Datum] = []
-        for term in sorted(filter(is_known, expression.atoms(AppliedUndef)), key=sp.default_sort_key):
+        given = [t for t in expression.atoms(AppliedUndef) if is_known(t) and not is_shape(t)]
+        for term in sorted(given, key=sp.default_sort_key):
             places = tuple(self.coordinates.index(a) for a in term.args)
             symbol = sp.Symbol(f"pibls_v{len(data)}", real=True)
             table[term] = symbol

@@ -50,6 +50,11 @@ def is_known(application: Any) -> bool:
     return isinstance(application, AppliedUndef) and hasattr(application.func, "_imp_")
 
 
+def is_shape(application: Any) -> bool:
+    """Whether it asks a shape if a point is inside: that changes on a surface, and nowhere else."""
+    return hasattr(application.func, "shape")
+
+
 def implementation(application: Any) -> PointFunction:
     """The Python function behind k(x, y)."""
     function: PointFunction = application.func._imp_

@@ -157,22 +157,23 @@ class Problem(ProblemDoors):
             forms = [s.form for s in self.statements if s.form.switches or s.form.deltas]
             found = Breaks()
             for form in forms:
-                found |= breaks_of(form, self._place())
+                found |= breaks_of(form, self.place())
             self.derived["breaks"] = found
         out: Breaks = self.derived["breaks"]
         return out
 
     def level_of(self, delta: Delta) -> float:
         """Where a source on a plane is, at the values of the parameters."""
-        return float(self._place().fixed(delta.planes[0][1]))
+        return float(self.place().fixed(delta.planes[0][1]))
 
-    def _place(self) -> Place:
+    def place(self) -> Place:
+        """What its switches are looked for in."""
         return Place(self.language(), tuple(v for _, v in self.values), box_of(self.domain))
 
     def _check_jumps(self) -> None:
         forms = [s.form for s in self.statements[: len(self.equations)]]
         if any(form.switches for form in forms):
-            check_jumps(forms, self._place())
+            check_jumps(forms, self.place())
 
     @property
     def is_linear(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.search.bench import Bench
 from pibls.search.counts import ROUGH, default_points
 from pibls.search.estimate import Norms, norms_of
+from pibls.search.pieced import fitted
 from pibls.search.probe import stiffness
 from pibls.search.starts import from_scratch, warm
 from pibls.search.work import dense
@@ -108,6 +109,8 @@ def attempt(
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     """The space of a basis: shared by all unknowns, unless the basis knows better."""
     rng, unknowns = bench.stream(1, key), bench.lowered.unknowns
+    if bench.pieced is not None:
+        return bench.pieced.drawn(spec, rng)
     own = getattr(spec, "space", None)
     if own is not None:
         made: Space = own(bench.box, rng, unknowns)
@@ -117,6 +120,8 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
 
 def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | StreamedSystem | CellSystem:
     """The system of a problem in a space."""
+    if bench.pieced is not None:
+        return bench.pieced.system(space, points, bench.stream(2, key))
     where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
     if isinstance(space, Cells):
         from pibls.search.divided import scattered_system
@@ -129,7 +134,28 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
     judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
+    if bench.pieced is not None:
+        sizes = np.abs(unknowns).max(axis=1, initial=0.0)
+        judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
     return {name: norms_of(j.values, j.relative) for name, j in judged.items()}, unknowns
+
+
+def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
+    """max|u - g| of each unknown where its values g are given: on the boundary, at the start."""
+    out = np.zeros(bench.lowered.unknowns)
+    for r in bench.lowered.residuals:
+        known, found = bench.known.get(id(r)), residuals.get(r.name)
+        if known is None or found is None or r.nonlinear or r.region.is_sum or r.region.is_inside:
+            continue
+        if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
+            k = r.linear[0].unknown
+            out[k] = max(out[k], found.max / float(np.abs(known.coefficients).max(initial=0.0)))
+    return out
+
+
+def _seen(space: Space, bench: Bench) -> Space:
+    """A function as the system asks for it."""
+    return space if bench.pieced is None else fitted(space, bench.lowered.unknowns)
 
 
 def _solve(
@@ -147,7 +173,7 @@ def _solve(
     if system.is_linear or isinstance(system, CellSystem):
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
-        return warm(system, start.space, start.w, start.relative, plain)
+        return warm(system, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
-        return plain.descend(system, system.values_of(guess, np.empty(0)))
+        return plain.descend(system, system.values_of(_seen(guess, bench), np.empty(0)))
     return from_scratch(system, plain, bench, rng)

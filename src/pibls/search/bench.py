@@ -16,9 +16,12 @@ from pibls.domain import Domain, box_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
+from pibls.search.family import WaveFamily
+from pibls.search.pieced import Pieced, PieceFamily
 from pibls.search.thresholds import DEFAULT, Thresholds
 from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
@@ -26,6 +29,7 @@ from pibls.system.points import Points, PointSet, place
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _SCANNED = 10_000  # points at which the data are looked at for narrow extremes
 _EXTREMES = 24
+_ENDING = 3  # every so many points is looked at once more at the end of time
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,10 @@ class Bench:
     """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
+    pieced: Pieced | None = field(default=None, repr=False)
+    """The pieces of the domain, where coefficients or sources jump on any surface."""
+    interfaces: Mapping[Region, PointSet] = field(default_factory=dict, repr=False)
+    """Where residuals are taken between pieces."""
 
     @classmethod
     def of(
@@ -75,9 +83,31 @@ class Bench:
         even = np.asarray(domain.interior(n // 2, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
+        if evolution is not None:
+            sites.append(_at_the_end(np.concatenate(sites), evolution))
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
         narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
         return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow)
+
+    def in_pieces(self, materials: Materials) -> Bench:
+        """The same in pieces: each has as many points that judge."""
+        pieced = Pieced(self.lowered, materials, self.extra)
+        n = _HELD_OUT.get(self.lowered.dimension, 1000)
+        held_out, interfaces = pieced.held_out(n, n // 2, "halton", self.stream(0, 1))
+        held_out = {
+            r: _with(found, self.extra.near) if r.is_inside else found for r, found in held_out.items()
+        }
+        accepting, on = pieced.held_out(n, n // 2, "uniform", self.stream(6, 1))
+        sites = [site for found in (*accepting.values(), *on.values()) for site in found.sites]
+        where = replace(self.where, all=np.concatenate([self.where.all, *sites]))
+        return replace(self, held_out=held_out, interfaces=interfaces, where=where, pieced=pieced)
+
+    @property
+    def family(self) -> WaveFamily | PieceFamily:
+        """What a basis is, at any width."""
+        if self.pieced is not None:
+            return self.pieced.family
+        return WaveFamily.isotropic(self.lowered.dimension)
 
     @property
     def where_held(self) -> Where:
@@ -119,6 +149,13 @@ def _with_extremes(
             chosen.append(X[np.argsort(np.nan_to_num(size))[-_EXTREMES:]])
     sites = np.concatenate([found.sites[0], *chosen])
     return PointSet((sites,), np.zeros_like(sites))
+
+
+def _at_the_end(X: Array, evolution: Evolution) -> Array:
+    """Some of the points, moved to the end of time: no condition holds there, and errors are largest."""
+    out = X[::_ENDING].copy()
+    out[:, evolution.axis] = evolution.stop
+    return out
 
 
 def _with(found: PointSet, near: Array) -> PointSet:

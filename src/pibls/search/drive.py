@@ -12,15 +12,16 @@ from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
-from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
-from pibls.search.attempt import Attempt, attempt
+from pibls.problem.materials import materials_of
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, compare, unknowns_at
+from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -68,7 +69,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     keep_freed_memory()
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
-        return _as_given(_bench(problem, request, Enrichment(request.enrich)), request)
+        return _as_given(_given_bench(problem, request), request)
     if "corners" not in problem.derived:
         found = worst_corners(lowered, domain)
         problem.derived["corners"] = found, are_mild(found)
@@ -77,6 +78,10 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     def functions() -> Enrichment:
         return enrichment_of(corners, lowered, domain, request.enrich)
 
+    materials = materials_of(problem)
+    if materials is not None:
+        bench = _bench(problem, request, functions()).in_pieces(materials)
+        return _searched(bench, request, callback, None)
     if mild and not request.enrich:
         # What the corners of a rectangle bring is made when the solution turns out to need it.
         return _searched(_bench(problem, request), request, callback, functions if corners else None)
@@ -90,6 +95,12 @@ def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) 
     return replace(bench, engine=request.engine)
 
 
+def _given_bench(problem: Problem, request: Request) -> Bench:
+    bench = _bench(problem, request, Enrichment(request.enrich))
+    materials = materials_of(problem)
+    return bench if materials is None else bench.in_pieces(materials)
+
+
 def _searched(
     bench: Bench,
     request: Request,
@@ -99,6 +110,8 @@ def _searched(
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
+    elif request.time_limit is not None:
+        bench = replace(bench, engine=Here(budget.check))
     search = Search(bench, budget, request.points, request.method, request.guess, later)
     search.run()
     best, error = search.best, search.error
@@ -139,7 +152,8 @@ def _as_given(bench: Bench, request: Request) -> Answer:
 
     def error() -> ErrorEstimate:
         second = attempt(bench, rescaled(spec), request.points, method, key=1)
-        return compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        return at_least(error, misfits(bench, found.residuals))
 
     return _answer(found, status, error, (), {})
 
@@ -154,6 +168,8 @@ def rescaled(spec: Any) -> Choice:
         changed["scale"] = DEFAULT.other_scale * scale
     if hasattr(spec, "parts"):
         changed["parts"] = tuple(rescaled(part) for part in spec.parts)
+    if hasattr(spec, "specs"):
+        changed["specs"] = tuple(rescaled(part) for part in spec.specs)
     if hasattr(spec, "local"):
         changed["local"] = rescaled(spec.local)
     return cast("Choice", replace(spec, **changed) if changed else spec)

@@ -8,14 +8,14 @@ points, of which there are more and more towards each corner.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import BasisSpec, Joined, Singular
 from pibls.diagnose.singular import Corner, corners_of, functions_at
 from pibls.domain import Boundary, Domain, box_of
@@ -71,6 +71,20 @@ class Enrichment:
                 X = np.concatenate([found.sites[0][kept], more.points])
                 out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
+
+    def within(self, locates: Callable[[Array], Mask]) -> Enrichment:
+        """What of it lies in a piece of the domain; what is nowhere in particular is in all of them."""
+        if not self:
+            return self
+        tips = [getattr(p, "tip", None) for p in self.parts]
+        parts = tuple(
+            p
+            for p, tip in zip(self.parts, tips, strict=True)
+            if tip is None or bool(locates(np.array([tip.point]))[0])
+        )
+        near, inner, points = (X[locates(X)] if len(X) else X for X in (self.near, self.inner, self.points))
+        rim = None if self.rim is None or not len(points) else self.rim.select(locates(self.rim.points))
+        return Enrichment(parts, self.strong, near, inner, rim, points)
 
     def joined(self, spec: BasisSpec, share: float = 1.0) -> BasisSpec:
         """A basis with these functions beside it; for a ``share`` below 1, without the highest powers."""

@@ -50,6 +50,10 @@ class Search:
 
     def __post_init__(self) -> None:
         self.plans = [self._waves(self.bench)]
+        if self.bench.pieced is not None:
+            # What corners bring costs little beside all pieces; and nothing else knows of these.
+            self.plans = [self._waves(self.bench, self.bench.extra)]
+            return
         if self.bench.extra.strong:
             self.plans.append(self._waves(self.bench, self.bench.extra))
         if self.points is None and self.method is None:
@@ -98,7 +102,8 @@ class Search:
                 return
             known = self.found is not None
             fitting = [(p, o) for p, o in offers if not known or p.affords(o.work)]
-            hopeful = [pair for pair in fitting if math.isfinite(pair[1].remaining)]
+            alone = self.bench.pieced is not None  # nothing else will ever do it: go on while there is room
+            hopeful = [pair for pair in fitting if alone or math.isfinite(pair[1].remaining)]
             if not hopeful and len(fitting) < len(offers):
                 self.status = Status.TIME_LIMIT
                 return
@@ -138,7 +143,12 @@ class Search:
         # What is added for weak corners explains no contradiction: it has no say in this.
         usual = [plan for plan in self.plans if plan is not self.weak]
         poor = self.found is None or self.found.relative > _POOR
-        if self.bench.lowered.is_linear and poor and all(plan.made_no_progress for plan in usual):
+        if (
+            self.bench.pieced is None
+            and self.bench.lowered.is_linear
+            and poor
+            and all(plan.made_no_progress for plan in usual)
+        ):
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED

@@ -38,6 +38,7 @@ _LEAST, _MOST = 0.2, 0.9  # of its length, where a window is rejected
 _SHRINK = 0.5  # of its length, at least, after one that was accepted
 _LEFT = 1e-3  # of what is asked of the coefficients: what Newton's method may leave
 _TAYLOR = 3  # derivatives of the highest derivative that a window starts from
+_PROBE = 0.05  # of its length: so much shorter is tried before it is called rounding
 _FADING = 0.7
 _SMALL = 1e-3  # of what is asked of the residual: it may be rounding, and says nothing about the length
 _HOPELESS = 1e5
@@ -251,17 +252,18 @@ class Orbit:
                 step = Step(settled.piece, coefficients, stop)
                 return step, settled, length * min(max(factor, _SHRINK), most)
             worst = max(tail / asked.tail, residual / asked.residual)
-            # Where a shorter window no longer helps, what is left is rounding.
-            if (
-                before is not None
-                and worst > 0.3 * before[0]
-                and length <= 0.75 * before[1]
-                and worst * max(self.asked.tail, 1e-13) < _ROUNDING
-            ):
-                easing *= 3.0 * worst
-                if easing < _HOPELESS:
-                    rejected = settled.piece
+            # Where a much shorter window does not help either, what is left is rounding; a bend or a jump
+            # that the solution passes falls with the length.
+            if before is not None and worst > 0.3 * before[0] and length <= 0.75 * before[1]:
+                if length > _PROBE * before[1]:
+                    before = (worst, length)
+                    length, rejected = 0.8 * _PROBE * length, settled.piece
                     continue
+                if worst * max(self.asked.tail, 1e-13) < _ROUNDING:
+                    easing *= 3.0 * worst
+                    if easing < _HOPELESS:
+                        rejected = settled.piece
+                        continue
             before = (worst, length)
             share = _SAFE * worst ** (-1.0 / (_FROM * self._radau.s))
             length, rejected = length * min(max(share, _LEAST), _MOST), settled.piece
@@ -287,13 +289,19 @@ class Orbit:
         return C, np.maximum.accumulate(largest[::-1])[::-1], sizes
 
     def _residual(self, settled: Settled) -> float:
-        """The largest residual between the points next to its terms."""
+        """The largest residual between the points next to its terms.
+
+        Or next to what it can do: where a spring changes as the mass passes its middle, every term vanishes
+        there and the residual does not, but in a short window it moves nothing.
+        """
         F = settled.residual[:, self._radau.s :]
         sizes = np.sqrt(np.einsum("en,en->e", F, F) / F.shape[1])
         if len(self.watched):
             sizes = np.maximum(sizes, self.collocation.largest_at(self.watched, settled.piece))
         known = np.where(settled.terms > 0, settled.terms, sizes)
-        return float((sizes / np.where(known > 0, known, 1.0)).max())
+        told = sizes / np.where(known > 0, known, 1.0)
+        felt = sizes / np.where(settled.felt > 0, settled.felt, 1.0)
+        return float(np.minimum(told, felt * (self.asked.residual / self.asked.tail)).max())
 
     def _factor(self, relative: Array, residual: float, easing: float) -> float:
         """How much longer the next window may be: a coefficient of degree j grows as the length to the j."""

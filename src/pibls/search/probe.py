@@ -33,11 +33,14 @@ def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float
     space: Whole = system.space
     X = bench.where.all[bench.stream(4, key).choice(len(bench.where.all), _PROBES)]
     zero = (0,) * bench.lowered.dimension
-    tables = space.tables(X, ((owner, zero) for owner in set(space.owners)))
+    # The functions of a piece are asked for only there: beyond it nothing determines them.
+    places = [X] * len(space.bases) if bench.pieced is None else bench.pieced.probes(X)
     least = np.inf
-    for k, owner in enumerate(space.owners):
-        values = np.zeros((_PROBES, system.shape[1]))
-        values[:, space.slices[k]] = tables[owner, zero]
+    for k, mine in enumerate(places):
+        if not len(mine):
+            continue
+        values = np.zeros((len(mine), system.shape[1]))
+        values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
         least = min(least, 1.0 / float(factors.leverage(values).max()))
     return least
 

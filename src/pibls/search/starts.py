@@ -34,16 +34,17 @@ def lift(system: System, bench: Bench) -> Array | None:
     """The coefficients of the smooth function that meets the linear conditions; None where all are zero."""
     space = system.space
     A, b = [], []
-    interior = None
+    interior: dict[int, Array] = {}
     for block in system.blocks:
         if block.residual.region.is_inside:
-            interior = block.points.sites[0]
+            jets = (*block.residual.linear, *block.residual.nonlinear)
+            interior |= {jet.unknown: block.points.sites[0] for jet in jets}
         elif not block.jets:
             rows = system.linear[block.rows]
             scale = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-300)
             A.append(_FIRM * rows / scale[:, None])
             b.append(-_FIRM * system.constant[block.rows] / scale)
-    if interior is None or not A or not np.concatenate(b).any():
+    if not interior or not A or not np.concatenate(b).any():
         return None
     flat = _flatness(space, interior, bench)
     matrix = np.asfortranarray(np.concatenate([*A, flat]))
@@ -52,19 +53,20 @@ def lift(system: System, bench: Bench) -> Array | None:
     return factors.apply(target)
 
 
-def _flatness(space: Whole, X: Array, bench: Bench) -> Array:
+def _flatness(space: Whole, places: dict[int, Array], bench: Bench) -> Array:
     """Rows of Δu in units of the box, or of ∂_t u where there is a beginning, for each unknown."""
-    d = X.shape[1]
+    d = bench.lowered.dimension
     half = 0.5 * (bench.box[:, 1] - bench.box[:, 0])
     axes, order = (range(d), 2) if bench.evolution is None else ([bench.evolution.axis], 1)
     alphas = {i: tuple(order if j == i else 0 for j in range(d)) for i in axes}
-    out = np.zeros((len(X) * len(space.bases), space.columns))
-    tables = space.tables(X, ((owner, a) for owner in set(space.owners) for a in alphas.values()))
-    for k, owner in enumerate(space.owners):
-        rows = sum(tables[owner, a] * half[i] ** order for i, a in alphas.items())
+    out = []
+    for k, X in places.items():
+        tables = space.tables(X, ((space.owners[k], a) for a in alphas.values()))
+        rows = sum(tables[space.owners[k], a] * half[i] ** order for i, a in alphas.items())
         scale = np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows)) or 1.0
-        out[k * len(X) : (k + 1) * len(X), space.slices[k]] = rows / scale
-    return out
+        out.append(np.zeros((len(X), space.columns)))
+        out[-1][:, space.slices[k]] = rows / scale
+    return np.concatenate(out)
 
 
 def from_scratch(
@@ -107,7 +109,7 @@ def _candidates(system: System | StreamedSystem, bench: Bench) -> Iterator[tuple
         yield v, np.zeros(columns) if not v.any() else None
         if all(is_finite(part) for part in system.linearise(v)):
             break
-    growth = Whole.shared(Growth(bench.box), bench.lowered.unknowns)
+    growth = Whole.shared(Growth(bench.box), len(system.space.bases))
     for sign in (1.0, -1.0):
         yield system.values_of(growth, np.full(growth.columns, sign)), None
 

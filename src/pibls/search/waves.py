@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import compare, estimated
+from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
+from pibls.search.pieced import PerPiece, PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
 from pibls.solver import Method
-from pibls.space import Space
+from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.points import Points
 
@@ -41,7 +42,7 @@ class WavePlan(Plan):
     points: Points | None = None
     method: Method | None = None
     guess: Space | None = None
-    family: WaveFamily = field(default_factory=lambda: WaveFamily((1.0,)))
+    family: WaveFamily | PieceFamily = field(default_factory=lambda: WaveFamily((1.0,)))
     last: Attempt | None = None
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
@@ -51,7 +52,7 @@ class WavePlan(Plan):
     """Doublings that changed nothing."""
 
     def __post_init__(self) -> None:
-        self.family = WaveFamily.isotropic(self.bench.lowered.dimension)
+        self.family = self.bench.family
 
     @property
     def _most(self) -> int:
@@ -66,6 +67,8 @@ class WavePlan(Plan):
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 7 * first // 8  # a loose tolerance is met by fewer functions
+        if self.bench.pieced is not None:
+            first = int(first * self.bench.pieced.blocks)
         if self.now is None:
             return min(first, self._most)
         width = self._width(self.now)
@@ -157,7 +160,7 @@ class WavePlan(Plan):
 
     def _attempt(
         self,
-        family: WaveFamily,
+        family: WaveFamily | PieceFamily,
         nodes: int,
         start: Attempt | None,
         shrink: float = 1.0,
@@ -165,7 +168,7 @@ class WavePlan(Plan):
         probe: bool = False,
     ) -> Attempt:
         self._key += 1
-        spec = self.extra.joined(family.spec(nodes, shrink), shrink)
+        spec = self._spec(family, nodes, shrink)
         found = attempt(
             self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
@@ -174,11 +177,22 @@ class WavePlan(Plan):
         self.tell(found)
         return found
 
+    def _spec(self, family: WaveFamily | PieceFamily, nodes: int, shrink: float) -> Choice:
+        """Waves, and what is added to them."""
+        spec = family.spec(nodes, shrink)
+        if isinstance(spec, PerPiece):
+            assert self.bench.pieced is not None
+            return self.bench.pieced.joined(spec, shrink, self.extra)
+        return self.extra.joined(spec, shrink)
+
     def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
         """The stretch that the held-out points prefer at this width."""
         if nodes * self.bench.lowered.unknowns > self.bench.limits.searched:
             return now
-        candidates = self.family.neighbours()
+        if not isinstance(self.family, WaveFamily):
+            return now
+        family: WaveFamily = self.family
+        candidates = family.neighbours()
         for _ in range(_MOVES):
             if not candidates or not self.affords(len(candidates) * now.work):
                 break
@@ -187,8 +201,8 @@ class WavePlan(Plan):
             if not result.relative < self.bench.limits.gain * now.relative:
                 break
             # Go on in the direction that helped, while it helps.
-            candidates = chosen.further(self.family)
-            self.family, now = chosen, result
+            candidates = chosen.further(family)
+            self.family, family, now = chosen, chosen, result
         return now
 
     def _judge(self) -> None:
@@ -200,12 +214,16 @@ class WavePlan(Plan):
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
-        if not (flat or at_limit or self._promising(now, last)):
+        stale = self._is_stale(now, last)
+        if not (flat or at_limit or stale or self._promising(now, last)):
             return
+        if stale and self.best is not None:
+            now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        error = at_least(error, misfits(self.bench, now.residuals))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
@@ -218,6 +236,17 @@ class WavePlan(Plan):
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
+        """Whether pieces gained nothing by a doubling: there is no other way that would."""
+        if self.bench.pieced is None or last is None:
+            return False
+        return now.relative > self.bench.limits.flat * last.relative
+
+    @property
+    def is_last_word(self) -> bool:  # type: ignore[override]
+        """In pieces, yes: no other plan knows them."""
+        return self.bench.pieced is not None
 
     def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether the best function is the same at every width, and the equations hold nowhere.

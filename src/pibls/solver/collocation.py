@@ -49,6 +49,8 @@ class Settled:
     """F there, (equations, n)."""
     terms: Array
     """The largest term of each equation."""
+    felt: Array
+    """What moves the unknowns and their derivatives by their own sizes within the window."""
     natural: Array
     """How large each unknown would be if its strongest term balanced the largest, group by group."""
     steps: int
@@ -151,7 +153,7 @@ class Collocation:
             rate = change / before if step > 1 else 1.0
             rounding = step > 1 and rate > 0.5 and change < _ROUNDING
             if line.is_linear or change * min(rate, 1.0) <= tolerance or rounding:
-                return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half), step)
+                return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half, sizes), step)
             if rate > _WORSE and step > _TRIED:
                 return None
             if rate > _FAST:
@@ -159,16 +161,29 @@ class Collocation:
             before = change
         return None
 
-    def _terms(self, held: Held, G: Array, U: Array, half: float) -> tuple[Array, Array]:
-        """The largest term of each equation, and the size that balances it for each unknown."""
+    def _terms(self, held: Held, G: Array, U: Array, half: float, sizes: Array) -> tuple[Array, Array, Array]:
+        """The largest term of each equation, what a change makes of it, the size that balances it."""
         terms = np.abs(G * U[:, : self.radau.s]).max(axis=(1, 2))
         terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
         strongest = np.abs(G).max(axis=2) * abs(half) ** -self.line.derivatives
+        felt = self._felt(np.abs(G).max(axis=2), np.abs(U).max(axis=1), abs(half), sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             balance = np.where(strongest > 0, terms[:, None] / strongest, np.inf).min(axis=0)
         parts = [balance[g.rows].reshape(-1, g.order + 1).min(axis=1) for g in self.line.groups]
         natural = np.concatenate(parts)
-        return terms, np.where(np.isfinite(natural), natural, 0.0)
+        return terms, felt, np.where(np.isfinite(natural), natural, 0.0)
+
+    def _felt(self, slopes: Array, largest: Array, half: float, sizes: Array) -> Array:
+        """min_j |∂F/∂u⁽ᵐ⁾| |u⁽ʲ⁾| half^(j-m): what moves u⁽ʲ⁾ by itself within the window, j < m."""
+        out = np.zeros(len(slopes))
+        for g in self.line.groups:
+            m = g.order
+            mine = largest[g.rows].reshape(-1, m + 1)[:, : max(m, 1)].copy()
+            mine[:, 0] = np.maximum(mine[:, 0], sizes[g.columns])
+            moved = (mine * half ** (np.arange(float(mine.shape[1])) - m)).min(axis=1)
+            lead = slopes[:, g.rows].reshape(len(slopes), -1, m + 1)[:, :, m]
+            out = np.maximum(out, (lead * moved).max(axis=1))
+        return out
 
 
 def _factored(A: Array) -> tuple[Array, Array] | None:

@@ -2,6 +2,7 @@
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
+from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
 from pibls.space.whole import Whole
@@ -15,6 +16,7 @@ __all__ = [
     "Decomposed",
     "Joint",
     "Node",
+    "Pieces",
     "Space",
     "SpaceSpec",
     "Whole",

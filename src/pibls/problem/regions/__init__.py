@@ -1,6 +1,7 @@
 """Where statements hold: one protocol, one class each."""
 
 from pibls.problem.regions.inside import Inside
+from pibls.problem.regions.interface import Interface, Within
 from pibls.problem.regions.pair import Pair
 from pibls.problem.regions.part import Part, same
 from pibls.problem.regions.points import Points, PointSet
@@ -13,6 +14,7 @@ from pibls.problem.regions.total import Total
 
 __all__ = [
     "Inside",
+    "Interface",
     "Pair",
     "Part",
     "Pen",
@@ -24,5 +26,6 @@ __all__ = [
     "Slice",
     "Spot",
     "Total",
+    "Within",
     "same",
 ]

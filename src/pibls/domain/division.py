@@ -1,0 +1,231 @@
+"""Ω = Ω₁ ∪ Ω₂ ∪ …: a domain in pieces that touch along surfaces inside, and where each has gaps.
+
+What a point is made of is asked by a function; a piece is what hangs together and is of one kind. Pieces are
+found from samples, many inside and more on both sides of the surfaces, so that thin ones are not missed:
+neighbours of one kind hang together where the line between them stays in that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import label
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import ConvexHull, Delaunay, QhullError, cKDTree
+
+from pibls.arrays import Array, Mask
+from pibls.domain.face import Boundary, Face
+from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
+
+Numbers = npt.NDArray[np.intp]
+Kind = Callable[[Array], Numbers]
+"""What each point is made of, as a number."""
+
+_SAMPLES = {2: 6000, 3: 12000}
+_ON_FACE = {2: 200, 3: 600}
+_STEPS = (1e-5, 2e-3)  # of the domain, to both sides of a face
+_NEIGHBOURS = 10
+_ALONG = np.linspace(0.05, 0.95, 7)
+_FEW = 4  # samples: a piece of fewer belongs to the next one of its kind
+_BESIDE = 1e-6  # of the domain
+_GRID = {2: 140, 3: 40}
+_FINE = {2: 90, 3: 30}
+_LEAST = 0.02  # the radius of a gap that counts, relative to the piece
+_CIRCLES = 9  # in one gap
+_SMALLEST = 0.15  # of them, over the largest
+_HELD = 0.4  # of a radius: what of the middle line is nearer to its centre a circle serves
+_APART = 0.02  # of the largest radius: how far from the others a place of the middle line needs its own
+_KINK = {2: 0.9, 3: 0.6}  # the slope of a distance is 1 but for its kinks
+
+
+@dataclass(frozen=True)
+class Division:
+    """The pieces of a domain in two or three coordinates."""
+
+    domain: Domain
+    kind: Kind = field(compare=False, repr=False)
+    kinds: tuple[int, ...]
+    """The kind of each piece."""
+    samples: tuple[Array, ...] = field(compare=False, repr=False)
+    """Points of each piece."""
+    trees: tuple[Any, ...] = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, domain: Domain, kind: Kind, faces: Sequence[Face]) -> Division:
+        X = _samples(domain, faces)
+        made_of = kind(X)
+        samples, kinds = [], []
+        for number in np.unique(made_of):
+            mine = X[made_of == number]
+            for part in _together(mine, domain, kind, int(number)):
+                samples.append(part)
+                kinds.append(int(number))
+        return cls(domain, kind, tuple(kinds), tuple(samples), tuple(cKDTree(s) for s in samples))
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def locate(self, X: Array) -> Numbers:
+        """The piece of each point."""
+        made_of = self.kind(X)
+        out = np.zeros(len(X), dtype=np.intp)
+        for number in np.unique(made_of):
+            rows = np.flatnonzero(made_of == number)
+            mine = [p for p, k in enumerate(self.kinds) if k == number] or list(range(len(self)))
+            if len(mine) == 1:
+                out[rows] = mine[0]
+                continue
+            distances = np.array([self.trees[p].query(X[rows])[0] for p in mine])
+            out[rows] = np.array(mine)[distances.argmin(axis=0)]
+        return out
+
+    def box(self, piece: int) -> Array:
+        """A box (d, 2) around a piece, and not beyond the domain's."""
+        X, whole = self.samples[piece], box_of(self.domain)
+        low, high = X.min(axis=0), X.max(axis=0)
+        slack = 0.01 * (high - low)
+        return np.stack([np.maximum(low - slack, whole[:, 0]), np.minimum(high + slack, whole[:, 1])], axis=1)
+
+    def sides(self, boundary: Boundary) -> tuple[Numbers, Numbers]:
+        """The pieces behind and before a face at points of it; -1 outside of the domain."""
+        step = _BESIDE * float(lengths_of(self.domain).min()) * boundary.normals
+        out = []
+        for X in (boundary.points - step, boundary.points + step):
+            found = self.locate(X)
+            found[~np.asarray(self.domain.contains(X), dtype=bool)] = -1
+            out.append(found)
+        return out[0], out[1]
+
+    def interfaces(self, faces: Sequence[Face]) -> dict[tuple[int, int], tuple[Face, ...]]:
+        """What of the faces lies between two pieces, by the numbers of the two."""
+        out: dict[tuple[int, int], tuple[Face, ...]] = {}
+        rng = np.random.default_rng(0)
+        for face in faces:
+            n = _ON_FACE[len(self.domain.coordinates)]
+            a, b = self.sides(face.at(_spread(n, face.dimension), rng))
+            pairs = {(int(min(p, q)), int(max(p, q))) for p, q in zip(a, b, strict=True) if p != q}
+            for pair in sorted(p for p in pairs if p[0] >= 0):
+
+                def between(boundary: Boundary, pair: tuple[int, int] = pair) -> Mask:
+                    p, q = self.sides(boundary)
+                    return np.asarray((np.minimum(p, q) == pair[0]) & (np.maximum(p, q) == pair[1]))
+
+                found = face.trimmed(between, np.empty((0, len(self.domain.coordinates))))
+                out[pair] = (*out.get(pair, ()), *found)
+        return {pair: found for pair, found in out.items() if found}
+
+    def contains(self, piece: int, X: Array) -> Mask:
+        """Which points lie in a piece."""
+        inside = np.array(self.domain.contains(X), dtype=np.bool_)
+        rows = np.flatnonzero(inside)
+        inside[rows] = self.locate(X[rows]) == piece
+        return inside
+
+    def gaps(self, piece: int) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """(centre, radius) of circles or spheres in the gaps of a piece: its holes and notches.
+
+        A gap is what of the convex hull is not in the piece. A long one has several circles.
+        """
+        box = self.box(piece)
+        d, samples = len(box), self.samples[piece]
+        try:
+            hull = Delaunay(samples[ConvexHull(samples).vertices])
+        except QhullError:
+            return ()
+
+        def missing(X: Array) -> Mask:
+            out = np.asarray(hull.find_simplex(X) >= 0)
+            out[out] = ~self.contains(piece, X[out])
+            return out
+
+        X, shape, spacing = _grid(box, _GRID[d])
+        absent = missing(X)
+        names, count = label(absent.reshape(shape))
+        tree = cKDTree(X[absent]) if count else None
+        least = _LEAST * float((box[:, 1] - box[:, 0]).min())
+        out: list[tuple[tuple[float, ...], float]] = []
+        for name in range(1, count + 1):
+            mine = X[names.ravel() == name]
+            around = np.stack([mine.min(axis=0) - spacing, mine.max(axis=0) + spacing], axis=1)
+            Y, shape, fine = _grid(around, _FINE[d])
+            depth = self.trees[piece].query(Y)[0]
+            # The middle line: where two sides are equally far away, the distance has a kink.
+            slope = np.sqrt(sum(g**2 for g in np.gradient(depth.reshape(shape), *fine))).ravel()
+            own = missing(Y)
+            assert tree is not None
+            own[own] = names.ravel()[np.flatnonzero(absent)[tree.query(Y[own])[1]]] == name
+            depth = np.where(own, depth, 0.0)
+            deepest = int(depth.argmax())
+            if depth[deepest] > least:
+                chosen = np.concatenate([[deepest], np.flatnonzero(own & (slope < _KINK[d]))])
+                out += _circles(Y[chosen], depth[chosen], float(fine.max()), least)
+        return tuple(out)
+
+
+def _samples(domain: Domain, faces: Sequence[Face]) -> Array:
+    d = len(domain.coordinates)
+    rng = np.random.default_rng(0)
+    found = [np.asarray(domain.interior(_SAMPLES[d], rng), dtype=float)]
+    size = float(lengths_of(domain).min())
+    for face in (*faces, *faces_of(domain)):
+        there = face.at(_spread(_ON_FACE[d], face.dimension), rng)
+        found += [there.points + s * step * size * there.normals for step in _STEPS for s in (-1.0, 1.0)]
+    X = np.concatenate(found)
+    return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
+
+
+def _spread(n: int, dimension: int) -> Array:
+    """Places in the unit cube, none at its edges."""
+    if dimension == 1:
+        return np.asarray(((np.arange(n) + 0.5) / n)[:, None])
+    return np.random.default_rng(1).random((n, dimension))
+
+
+def _together(X: Array, domain: Domain, kind: Kind, number: int) -> list[Array]:
+    """Points of one kind, by what hangs together."""
+    if len(X) < _FEW:
+        return [X]
+    _, near = cKDTree(X).query(X, min(_NEIGHBOURS + 1, len(X)))
+    rows = np.repeat(np.arange(len(X)), near.shape[1] - 1)
+    columns = near[:, 1:].ravel()
+    way = X[rows][:, None, :] * (1.0 - _ALONG[:, None]) + X[columns][:, None, :] * _ALONG[:, None]
+    flat = way.reshape(-1, X.shape[1])
+    free = (kind(flat) == number) & np.asarray(domain.contains(flat), dtype=bool)
+    free = free.reshape(len(rows), -1).all(axis=1)
+    links = coo_matrix((np.ones(free.sum()), (rows[free], columns[free])), shape=(len(X), len(X)))
+    count, names = connected_components(links, directed=False)
+    sizes = np.bincount(names, minlength=count)
+    large = np.flatnonzero(sizes >= _FEW)
+    if not len(large):
+        return [X]
+    known = np.isin(names, large)
+    nearest = cKDTree(X[known]).query(X)[1]
+    names = np.where(known, names, names[known][nearest])
+    return [X[names == name] for name in large]
+
+
+def _grid(box: Array, n: int) -> tuple[Array, tuple[int, ...], Array]:
+    """Points (n^d, d) over a box, the shape of the grid and its spacing."""
+    axes = [np.linspace(a, b, n) for a, b in box]
+    X = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(box))
+    return X, (n,) * len(box), np.array([axis[1] - axis[0] for axis in axes])
+
+
+def _circles(X: Array, depth: Array, spacing: float, least: float) -> list[tuple[tuple[float, ...], float]]:
+    """Circles about points of the middle line of a gap, of which the first is the deepest."""
+    # The grid has several points that are as good as the middle.
+    level = (depth > depth[0] - 0.5 * spacing) & (np.linalg.norm(X - X[0], axis=1) < 2.0 * spacing)
+    out = [(tuple(map(float, X[level].mean(axis=0))), float(depth[0]))]
+    apart = np.linalg.norm(X - X[0], axis=1) - _HELD * depth[0]
+    while len(out) < _CIRCLES:
+        far = int(np.where(depth > max(_SMALLEST * depth[0], 0.5 * least), apart, -np.inf).argmax())
+        if apart[far] < _APART * depth[0]:
+            break
+        out.append((tuple(map(float, X[far])), float(depth[far])))
+        apart = np.minimum(apart, np.linalg.norm(X - X[far], axis=1) - _HELD * depth[far])
+    return out

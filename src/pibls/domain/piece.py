@@ -1,0 +1,93 @@
+"""Ωₚ ⊂ Ω: one piece of a divided domain, as a domain of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, Mask
+from pibls.domain.division import Division
+from pibls.domain.face import Boundary, Face
+from pibls.domain.protocol import Domain, FullDomain, box_of, faces_of, leaves_of, space_of, time_of
+from pibls.domain.shape import Known
+from pibls.errors import ProblemError
+
+_ROUNDS = 60
+
+
+@dataclass(frozen=True)
+class Piece(Known):
+    """What of a domain lies in one piece; its faces are all those of the domain, without the inner ones.
+
+    The division may be one of space alone, and the domain have a time besides.
+    """
+
+    domain: Domain
+    division: Division
+    number: int
+
+    @property
+    def coordinates(self) -> tuple[Any, ...]:
+        return tuple(self.domain.coordinates)
+
+    @property
+    def bounds(self) -> Array:
+        box = np.array(box_of(self.domain))
+        inner = self.division.box(self.number)
+        box[: len(inner)] = inner
+        return box
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        return faces_of(self.domain)
+
+    @property
+    def space(self) -> Domain:
+        return space_of(self.domain)
+
+    @property
+    def time(self) -> Any:
+        return time_of(self.domain)
+
+    @property
+    def leaves(self) -> tuple[object, ...]:
+        return leaves_of(self.domain)
+
+    def between(self, start: float, stop: float) -> FullDomain | None:
+        return None
+
+    def contains(self, X: Array) -> Mask:
+        inside = np.array(self.domain.contains(X), dtype=np.bool_)
+        rows = np.flatnonzero(inside)
+        inside[rows] = self.locates(X[rows])
+        return inside
+
+    def locates(self, X: Array) -> Mask:
+        """Which points of the domain are in this piece."""
+        known = X[:, : len(self.division.domain.coordinates)]
+        return np.asarray(self.division.locate(known) == self.number, dtype=np.bool_)
+
+    def interior(self, n: int, rng: np.random.Generator) -> Array:
+        low, high = self.bounds.T
+        found: list[Array] = []
+        missing = n
+        for _ in range(_ROUNDS):
+            X = rng.uniform(low, high, (4 * n + 64, len(low)))
+            found.append(X[self.contains(X)][:missing])
+            missing -= len(found[-1])
+            if not missing:
+                return np.concatenate(found)
+        if missing == n:
+            raise ProblemError(
+                "domain",
+                expected="materials that are not too thin to find a point in",
+                got=f"one of which nothing was found among {_ROUNDS * (4 * n + 64)} points",
+                remedy="Leave the thin layer out, or make it wider.",
+            )
+        X = np.concatenate(found)
+        return X[rng.integers(len(X), size=n)]
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        return self.domain.boundary(n, rng)

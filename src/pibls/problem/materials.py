@@ -1,0 +1,379 @@
+r"""[u] = 0, [n·F] = 0: what holds where coefficients or sources jump on any surface.
+
+The switches of the equations (`switches`) cut the domain into pieces in which all laws are smooth. On an
+interface between two of them, with the normal n,
+
+- every unknown and its normal derivatives are continuous up to the last but one order: ∂ₙʲ u, j ≤ M - 2;
+- each equation, integrated across, says one thing more: n·F is continuous, with F what it keeps under its
+  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
+
+So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
+the velocities and the traction, and leave the pressure free to jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from pibls.arrays import Array
+from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
+from pibls.domain.division import Division, Numbers
+from pibls.domain.extruded import Extruded
+from pibls.domain.level import Level
+from pibls.domain.piece import Piece
+from pibls.errors import ProblemError
+from pibls.problem.breaks import Place, axes_of, sides_of
+from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.laws import Value, law_at
+from pibls.problem.lowering import Residual, lower_form
+from pibls.problem.problem import Problem
+from pibls.problem.program import program
+from pibls.problem.regions import Interface, Within
+from pibls.problem.switches import SWITCHING, Switch
+
+_PIECES = 40
+_SAME = 1e-9
+_LAWS = 64  # places at which a cut that itself switches is looked at
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The pieces of a problem's domain, and what holds between them."""
+
+    domain: Domain
+    division: Division
+    unknowns: int
+    between: tuple[Residual, ...] = field(repr=False)
+    """On interfaces; the unknown k of piece p has the number p·unknowns + k."""
+
+    def __len__(self) -> int:
+        return len(self.division)
+
+    def locate(self, X: Array) -> Numbers:
+        """The piece of each point."""
+        return self.division.locate(X[:, : len(self.division.domain.coordinates)])
+
+    def piece(self, number: int) -> Piece:
+        """A piece as a domain."""
+        return Piece(self.domain, self.division, number)
+
+    def own(self, residual: Residual, pieces: tuple[int, ...]) -> Residual:
+        """A statement about the unknowns of some pieces, one for each of its sites."""
+
+        def moved(jets: tuple[Jet, ...]) -> tuple[Jet, ...]:
+            return tuple(replace(j, unknown=pieces[j.site] * self.unknowns + j.unknown) for j in jets)
+
+        return replace(
+            residual,
+            linear=moved(residual.linear),
+            nonlinear=moved(residual.nonlinear),
+            region=Within(residual.region, pieces),
+        )
+
+
+def materials_of(problem: Problem) -> Materials | None:
+    """The pieces of a problem; None where nothing jumps or bends on a slanted or curved surface."""
+    if "materials" not in problem.derived:
+        problem.derived["materials"] = _divided(problem)
+    found: Materials | None = problem.derived["materials"]
+    return found
+
+
+def _divided(problem: Problem) -> Materials | None:
+    forms = [s.form for s in problem.statements if s.region.is_inside]
+    place = problem.place()
+    switches = list(dict.fromkeys(s for f in forms for s in f.switches if not s.whole))
+    axes = [axes_of(s, place) for s in switches]
+    if not any(len(a) > 1 and sides_of(s, place) is not None for s, a in zip(switches, axes, strict=True)):
+        return None
+    domain, time = problem.domain, time_of(problem.domain)
+    moving = time is not None and any(len(place.box) - 1 in a for a in axes)
+    ground = domain if moving or time is None else space_of(domain)
+    d = len(ground.coordinates)
+    if d not in (2, 3):
+        return None
+    cuts = _distinct(switches, place, ground)
+    kinds = _Kinds(forms, cuts, place, d)
+    faces = [f for g in cuts for smooth in kinds.smooth(g, ground) for f in _faces(smooth, place, ground)]
+    if not faces:
+        return None
+    division = Division.of(ground, kinds, faces)
+    if len(division) < 2:
+        return None
+    if len(division) > _PIECES:
+        raise ProblemError(
+            "problem",
+            expected=f"coefficients and sources that divide the domain into at most {_PIECES} pieces",
+            got=f"{len(division)}",
+            remedy="Smooth the jumps, for example with tanh((x - a)/width), or solve a part of it.",
+        )
+    values = tuple(v for _, v in problem.values)
+    between: list[Residual] = []
+    for (p, q), found in division.interfaces(faces).items():
+        if ground is not domain:
+            start, stop = (float(v) for v in place.box[-1])
+            found = tuple(Extruded(face, start, stop) for face in found)
+        boxes = [Piece(domain, division, i).bounds for i in (p, q)]
+        lengths = np.min([b[:, 1] - b[:, 0] for b in boxes], axis=0)
+        region = Interface((p, q), tuple(lengths.tolist()), found)
+        laws = [kinds.laws(division.samples[i][0]) for i in (p, q)]
+        between += [
+            lower_form(form, region).at(values)
+            for form in _continuity(forms, laws, (p, q), len(problem.unknowns), problem.language())
+        ]
+    return Materials(domain, division, len(problem.unknowns), tuple(between))
+
+
+class _Kinds:
+    """x ↦ which laws hold at x, as a number: the signs of all cuts say which."""
+
+    def __init__(self, forms: Sequence[Form], cuts: Sequence[Any], place: Place, d: int) -> None:
+        self._expressions = [e for form in forms for e in _all(form)]
+        self._forms, self._place, self._d = forms, place, d
+        self._signs = program(place.variables.coordinates[:d], list(cuts))
+        self._known: dict[bytes, int] = {}
+        self._laws: dict[tuple[Any, ...], int] = {}
+
+    def __call__(self, X: Array) -> Numbers:
+        with np.errstate(all="ignore"):
+            values = self._signs(*X.T)
+        signs = np.column_stack([np.broadcast_to(np.asarray(v) > 0, (len(X),)) for v in values])
+        packed = np.packbits(signs, axis=1)
+        patterns, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        numbers = [self._number(pattern.tobytes(), X[i]) for pattern, i in zip(patterns, first, strict=True)]
+        return np.array(numbers, dtype=np.intp)[np.reshape(index, -1)]
+
+    def _number(self, pattern: bytes, x: Array) -> int:
+        if pattern not in self._known:
+            value = self._value(x)
+            law = tuple(law_at(e, value) for e in self._expressions)
+            self._known[pattern] = self._laws.setdefault(law, len(self._laws))
+        return self._known[pattern]
+
+    def laws(self, x: Array) -> list[tuple[Form, ...]]:
+        """For each equation the forms of its fluxes, and of what is outside of them, as they are at x."""
+        value = self._value(x)
+        return [
+            (*(_under(f.form, value) for f in form.fluxes), _under(form.outside or form, value))
+            for form in self._forms
+        ]
+
+    def smooth(self, g: Any, ground: Domain) -> list[Any]:
+        """The laws of a cut that itself switches, as Max(1, sign(x)) does; mostly it is one."""
+        if not g.has(*SWITCHING):
+            return [g]
+        X = np.asarray(ground.interior(_LAWS, np.random.default_rng(0)), dtype=float)
+        return [e for e in dict.fromkeys(law_at(g, self._value(p)) for p in X) if not e.is_number]
+
+    def _value(self, x: Array) -> Value:
+        v = self._place.variables
+        point = dict(zip(v.coordinates[: self._d], x.tolist(), strict=True))
+
+        def value(e: Any) -> float | None:
+            fixed = self._place.fixed(e)
+            if not fixed.free_symbols <= point.keys():
+                return None
+            with np.errstate(all="ignore"):
+                columns = [np.array([point[c]]) for c in point]
+                return float(np.ravel(program(list(point), [fixed])(*columns)[0])[0])
+
+        return value
+
+
+def _all(form: Form) -> list[Any]:
+    inner = [e for f in form.fluxes for e in _all(f.form)]
+    return [form.rest, *(a for _, a in form.linear), *form.partials, *inner]
+
+
+def _under(form: Form, value: Value) -> Form:
+    """A form with the laws of one side."""
+    return replace(
+        form,
+        linear=tuple((j, law_at(a, value)) for j, a in form.linear),
+        rest=law_at(form.rest, value),
+        partials=tuple(law_at(p, value) for p in form.partials),
+    )
+
+
+def _distinct(switches: Sequence[Switch], place: Place, ground: Domain) -> list[Any]:
+    """The functions whose signs matter; g and 2g, or -g, are one."""
+    X = np.asarray(ground.interior(512, np.random.default_rng(0)), dtype=float)
+    d = X.shape[1]
+    out: list[tuple[Any, Array]] = []
+    for switch in switches:
+        g = place.fixed(switch.expression)
+        with np.errstate(all="ignore"):
+            values = np.asarray(program(place.variables.coordinates[:d], [g])(*X.T)[0]) + np.zeros(len(X))
+        if not any(_proportional(values, other) for _, other in out):
+            out.append((g, values))
+    return [g for g, _ in out]
+
+
+def _proportional(a: Array, b: Array) -> bool:
+    with np.errstate(all="ignore"):
+        ratio = a / b
+    ratio = ratio[np.isfinite(ratio)]
+    return bool(len(ratio) and ratio.max() - ratio.min() <= _SAME * np.abs(ratio).max())
+
+
+def _faces(g: Any, place: Place, ground: Domain) -> tuple[Face, ...]:
+    """{g = 0} in the bounds of the domain: the boundary of a shape that was asked, or a level set."""
+    d = len(ground.coordinates)
+    coordinates = place.variables.coordinates[:d]
+    for f in g.atoms(AppliedUndef):
+        shape = getattr(f.func, "shape", None)
+        if shape is not None and f.args == coordinates:
+            return faces_of(shape)
+        if shape is not None and f.args == coordinates[:-1]:
+            low, high = (float(v) for v in box_of(ground)[-1])
+            return tuple(Extruded(face, low, high) for face in faces_of(shape))
+    return Level(g, coordinates, "problem: an interface").faces(box_of(ground), g)
+
+
+def _continuity(
+    forms: Sequence[Form], laws: Sequence[Sequence[tuple[Form, ...]]], pair: tuple[int, int], unknowns: int,
+    language: Any,
+) -> list[Form]:  # fmt: skip
+    """What is continuous between two pieces, as statements about the unknowns of both."""
+    variables = forms[0].variables
+    d = len(variables.coordinates)
+    order = [
+        max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
+        for k in range(unknowns)
+    ]
+    out, smooth = [], {k: most - 1 for k, most in enumerate(order)}
+    for i, form in enumerate(forms):
+        parts: list[tuple[Any, int, Form]] = []
+        axes = [f.axis for f in form.fluxes]
+        if len(set(axes)) != len(axes):
+            raise ProblemError(
+                form.name,
+                expected="at most one flux along each coordinate, where it jumps on a curved surface",
+                got=f"{len(axes)} of them",
+                remedy="Write one divergence, pibls.div(k*pibls.grad(u)), with all that stands under it.",
+            )
+        for side, sign in ((0, sp.Integer(1)), (1, sp.Integer(-1))):
+            *fluxes, outside = laws[side][i]
+            parts += [(sign * variables.normals[a], side, f) for a, f in zip(axes, fluxes, strict=True)]
+            parts += _lowered(outside, sign, side, order, axes, variables.normals, smooth)
+        name = "flux" if len(forms) == 1 else f"flux of {form.name}"
+        made = _sum(f"{name} across the interface", parts, pair, unknowns, form)
+        if made.jets:
+            out.append(made)
+    for k, most in smooth.items():
+        for j in range(most):
+            linear = [
+                (Jet(p * unknowns + k, beta), sign * factor)
+                for beta, factor in _normal_derivative(j, d, variables.normals)
+                for p, sign in zip(pair, (1, -1), strict=True)
+            ]
+            name = str(language.unknowns[k].func) + (f", normal derivative {j}," if j else "")
+            out.append(Form(f"{name} across the interface", variables, tuple(linear), (), sp.Integer(0)))
+    return out
+
+
+def _lowered(
+    form: Form, sign: Any, side: int, order: Sequence[int], axes: Sequence[int], normals: Sequence[Any],
+    smooth: dict[int, int],
+) -> list[tuple[Any, int, Form]]:  # fmt: skip
+    """n_c a ∂^(α - e_c) u for the highest derivatives outside of fluxes; those beside a flux are in it."""
+    out = []
+    for jet, a in form.linear:
+        highest = sum(jet.alpha) == order[jet.unknown] > 0
+        if highest and not any(jet.alpha[c] for c in axes):
+            c = next(i for i, n in enumerate(jet.alpha) if n)
+            lower = replace(jet, alpha=tuple(n - (i == c) for i, n in enumerate(jet.alpha)))
+            part = replace(form, linear=((lower, a),), nonlinear=(), partials=(), rest=sp.Integer(0))
+            out.append((sign * normals[c], side, part))
+    for jet, _ in form.nonlinear:
+        # a(u, ∇u) ∂^α u: a is continuous, since what it depends on is.
+        if sum(jet.alpha) == order[jet.unknown] > 0 and not any(jet.alpha[c] for c in axes):
+            smooth[jet.unknown] = order[jet.unknown]
+    return out
+
+
+def _sum(
+    name: str, parts: Sequence[tuple[Any, int, Form]], pair: tuple[int, int], unknowns: int, like: Form
+) -> Form:
+    """Σ factor · form, each form in the unknowns of its side."""
+    linear: dict[Jet, Any] = {}
+    nonlinear, partials, data = [], [], []
+    rest: Any = sp.Integer(0)
+    for number, (factor, side, form) in enumerate(parts):
+        names = {s: sp.Symbol(f"pibls_i{number}_{n}", real=True) for n, (_, s) in enumerate(form.nonlinear)}
+        for n, datum in enumerate(form.data):
+            names[datum.symbol] = sp.Symbol(f"pibls_w{number}_{n}", real=True)
+            data.append(Datum(names[datum.symbol], datum.function, datum.arguments, datum.name))
+
+        def own(jet: Jet, side: int = side) -> Jet:
+            return replace(jet, unknown=pair[side] * unknowns + jet.unknown)
+
+        for jet, a in form.linear:
+            linear[own(jet)] = linear.get(own(jet), 0) + factor * a.xreplace(names)
+        for (jet, s), p in zip(form.nonlinear, form.partials, strict=True):
+            nonlinear.append((own(jet), names[s]))
+            partials.append(factor * p.xreplace(names))
+        rest += factor * form.rest.xreplace(names)
+    kept = tuple((jet, a) for jet, a in linear.items() if a != 0)
+    return Form(name, like.variables, kept, tuple(nonlinear), rest, tuple(data), tuple(partials))
+
+
+def _normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
+    """∂ₙʲ = Σ j!/β! n^β ∂^β."""
+    out = []
+    for beta in product(range(j + 1), repeat=d):
+        if sum(beta) == j:
+            times = factorial(j) // prod(map(factorial, beta))
+            out.append((beta, times * sp.Mul(*(n**b for n, b in zip(normals, beta, strict=True)))))
+    return out
+
+
+def refuse_pieces(problem: Problem) -> None:
+    """Raise a ProblemError for jumps on slanted or curved surfaces that are not solved."""
+    jumps = [str(s.expression) for s in problem.breaks.slanted if s.flux]
+    found = materials_of(problem)
+    switches = [s for statement in problem.statements for s in statement.form.switches]
+    whole = any(s.whole and len(axes_of(s, problem.place())) > 1 for s in switches)
+    if jumps and (found is None or whole):
+        raise ProblemError(
+            "problem",
+            expected="fluxes whose coefficients jump on coordinate planes, or where an expression of two or "
+            "three coordinates is zero",
+            got=f"a jump at {', '.join(jumps[:3])}",
+            remedy="This is not solved yet: smooth the jump, for example with tanh((x - a)/width).",
+        )
+    if found is None:
+        return
+    if problem.breaks.sources:
+        raise ProblemError(
+            "problem",
+            expected="no DiracDelta beside what jumps on a slanted or curved surface",
+            got="both",
+            remedy="This is not solved yet: use a narrow exp(-((x - a)/w)**2) for the source.",
+        )
+    if any(s.region.is_sum for s in problem.statements):
+        raise ProblemError(
+            "conditions",
+            expected="no integral where something jumps on a slanted or curved surface",
+            got="an integral",
+            remedy="This is not solved yet: fix the value at a point instead, on={x: 0, y: 0}.",
+        )
+
+
+def refuse_materials(problem: Problem, what: str) -> None:
+    """Raise a ProblemError where something is asked for that pieces do not have."""
+    if materials_of(problem) is not None:
+        raise ProblemError(
+            what,
+            expected="coefficients and sources that jump on coordinate planes at most",
+            got="a jump on a slanted or curved surface",
+            remedy="This is not there yet: solve at two values of the parameter and compare.",
+        )

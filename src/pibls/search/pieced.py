@@ -1,0 +1,292 @@
+r"""u = u_p in each piece p: one system for all pieces of a domain, tied where they touch.
+
+Each piece has waves over its own box, and waves in the mirror of each of its gaps (`basis.mirrored`): the
+others lie there, and with them the singularities of what is smooth here. Statements of the problem hold in
+each piece for its own functions; on the interfaces those of `problem.materials` hold for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
+from pibls.basis.quasi import sobol
+from pibls.basis.scale import scale_for
+from pibls.domain.piece import Piece
+from pibls.problem import Jet, Region
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.materials import Materials
+from pibls.search.enrich import Enrichment
+from pibls.space import Pieces, Space, Whole
+from pibls.system.judging import Judged, residuals_at
+from pibls.system.points import Points, PointSet
+from pibls.system.streaming import StreamedSystem, held_or_streamed
+from pibls.system.system import System
+
+_MIRROR = 0.7  # functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …
+_FILLING = 0.5  # … and as many waves in each inclusion as outside gave a hundred times the residual)
+_BESIDE = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
+
+
+@dataclass(frozen=True)
+class PerPiece:
+    """A basis for each piece; all unknowns share that of a piece."""
+
+    specs: tuple[BasisSpec, ...]
+
+    def draw(self, box: Array, rng: np.random.Generator) -> Basis:
+        """None for a box: `Pieced` draws for the pieces."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        return sum(s.size for s in self.specs)
+
+
+@dataclass(frozen=True)
+class PieceFamily:
+    """N ↦ bases: waves in every piece, and waves in the mirror of every gap."""
+
+    gaps: tuple[tuple[tuple[tuple[float, ...], float], ...], ...]
+    dimension: int
+
+    @property
+    def _first(self) -> tuple[float, ...]:
+        """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
+        some = any(self.gaps)
+        return tuple(1.0 if mine or not some else _FILLING for mine in self.gaps)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The functions of each piece, in the same units."""
+        return tuple(w * (1.0 + _MIRROR * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
+
+    def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
+        """About ``nodes`` functions in all, at ``shrink`` times the scale of the scale-width rule."""
+        unit = nodes / sum(self.shares)
+        specs = [self._of(unit * w, g, shrink) for w, g in zip(self._first, self.gaps, strict=True)]
+        return PerPiece(tuple(specs))
+
+    def _of(self, nodes: float, mine: Sequence[tuple[tuple[float, ...], float]], shrink: float) -> BasisSpec:
+        waves = self._waves(nodes, shrink)
+        if not mine:
+            return waves
+        beside = self._waves(_MIRROR * nodes, shrink)
+        return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine)))
+
+    def _waves(self, nodes: float, shrink: float) -> Waves:
+        nodes = max(int(nodes) // 2 * 2, 2)
+        return Waves(nodes, shrink * scale_for("waves", max(nodes, 32), self.dimension))
+
+
+@dataclass(frozen=True)
+class Pieced:
+    """How a problem is set up in the pieces of its domain."""
+
+    lowered: LoweredProblem
+    materials: Materials
+    extra: Enrichment = field(default_factory=Enrichment)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(self.materials.piece(i) for i in range(len(self.materials)))
+
+    @cached_property
+    def family(self) -> PieceFamily:
+        division = self.materials.division
+        found = (division.gaps(i) for i in range(len(division)))
+        return PieceFamily(tuple(found), self.lowered.dimension)
+
+    @property
+    def blocks(self) -> float:
+        """How many times as many functions as in one piece are to begin with."""
+        return sum(self.family.shares)
+
+    @cached_property
+    def _corners(self) -> tuple[Enrichment, ...]:
+        """What is added in each piece."""
+        return tuple(self.extra.within(p.locates) for p in self.pieces)
+
+    def joined(self, spec: PerPiece, share: float, extra: Enrichment) -> PerPiece:
+        """The same with singular functions, each in its piece."""
+        own = [extra.within(p.locates) for p in self.pieces]
+        return PerPiece(tuple(e.joined(s, share) for e, s in zip(own, spec.specs, strict=True)))
+
+    def drawn(self, spec: Any, rng: np.random.Generator) -> Pieces:
+        """The space of a basis: one for each piece, or the same kind in all of them."""
+        n = len(self.pieces)
+        specs = getattr(spec, "specs", None) or (cast("BasisSpec", spec),) * n
+        bases = [s.draw(p.bounds, rng) for s, p in zip(specs, self.pieces, strict=True)]
+        unknowns = self.lowered.unknowns
+        whole = Whole(tuple(b for b in bases for _ in range(unknowns)))
+        return Pieces(n, whole, self.materials.locate)
+
+    def system(self, space: Space, points: Points, rng: np.random.Generator) -> System | StreamedSystem:
+        """The system of all pieces, with points for each as its functions need them."""
+        assert isinstance(space, Pieces)
+        sizes = [space.all.bases[i * self.lowered.unknowns].size for i in range(len(self.pieces))]
+        counts = [_share(points, size / max(sum(sizes), 1), self.lowered.dimension) for size in sizes]
+        found = self.placed(counts, rng, fitted=True)
+        everything = replace(
+            self.lowered,
+            residuals=tuple(r for r, _ in found),
+            unknowns=self.lowered.unknowns * len(self.pieces),
+        )
+        where = {r.region: there for r, there in found}
+        return held_or_streamed(everything, where, space.all)
+
+    def placed(
+        self, counts: Sequence[Points], rng: np.random.Generator, *, fitted: bool = False
+    ) -> list[tuple[Residual, PointSet]]:
+        """Every statement in each piece and on each interface, with its points there."""
+        out: list[tuple[Residual, PointSet]] = []
+        for number, (piece, points) in enumerate(zip(self.pieces, counts, strict=True)):
+            for (region, pieces), there in self._regions(number, piece, points, rng, fitted).items():
+                out += [
+                    (self.materials.own(r, pieces), there)
+                    for r in self.lowered.residuals
+                    if r.region == region
+                ]
+        known: dict[Region, PointSet] = {}
+        for r in self.materials.between:
+            if r.region not in known:
+                p, q = r.region.pieces  # type: ignore[attr-defined]
+                finer = max(counts[p], counts[q], key=lambda c: c.boundary)
+                known[r.region] = r.region.place(self.materials.domain, finer, rng)
+            out.append((r, known[r.region]))
+        return out
+
+    def _regions(
+        self, number: int, piece: Piece, points: Points, rng: np.random.Generator, fitted: bool
+    ) -> dict[tuple[Region, tuple[int, ...]], PointSet]:
+        """The points of all regions in a piece, by the pieces of their sites."""
+        found: dict[Region, PointSet] = {}
+        for r in self.lowered.residuals:
+            if r.region not in found:
+                there = r.region.place(piece, points, rng, piece.bounds, name=r.name)
+                if r.region.is_inside:
+                    there = PointSet.inside(self._beside_gaps(there.sites[0], number, rng))
+                found[r.region] = self._kept(there, piece)
+        if fitted and self.extra:
+            found = self._corners[number].placed(found)
+        out: dict[tuple[Region, tuple[int, ...]], PointSet] = {}
+        for region, there in found.items():
+            if not len(there):
+                continue
+            if len(there.sites) == 1:
+                out[region, (number,)] = there
+                continue
+            others = self.materials.locate(there.sites[1])
+            for other in np.unique(others):
+                rows = others == other
+                sites = tuple(s[rows] for s in there.sites)
+                out[region, (number, int(other))] = PointSet(sites, there.normals[rows])
+        return out
+
+    def _beside_gaps(self, X: Array, number: int, rng: np.random.Generator) -> Array:
+        """Some of the points of a piece, and instead of the others such as are even in its mirrors."""
+        mine = self.family.gaps[number]
+        if not mine:
+            return X
+        piece, n = self.pieces[number], int(len(X) * _MIRROR / (1.0 + _MIRROR * len(mine)))
+        out = [X[: len(X) - len(mine) * n]]
+        low, high = piece.bounds.T
+        for centre, radius in mine:
+            k = len(centre)
+            U = sobol(4 * n, len(low), rng)
+            Y = low * (1.0 - U) + high * U
+            image = 2.0 * U[:, :k] - 1.0
+            with np.errstate(all="ignore"):
+                Y[:, :k] = np.array(centre) + radius * image / (image**2).sum(axis=1, keepdims=True)
+            Y = Y[np.all((low <= Y) & (high >= Y), axis=1)]
+            out.append(Y[piece.contains(Y)][:n])
+        return np.concatenate(out)
+
+    def _kept(self, found: PointSet, piece: Piece) -> PointSet:
+        box = piece.bounds
+        X = found.sites[0]
+        mine = piece.locates(X - _BESIDE * (box[:, 1] - box[:, 0]).min() * found.normals)
+        return PointSet(tuple(s[mine] for s in found.sites), found.normals[mine])
+
+    def held_out(
+        self, n: int, faces: int, rule: str, rng: np.random.Generator
+    ) -> tuple[dict[Region, PointSet], dict[Region, PointSet]]:
+        """Points of each region in all pieces, as many in each; and those of the interfaces."""
+        counts = [Points(n, faces, faces // 2, rule=rule)] * len(self.pieces)
+        together: dict[Region, list[PointSet]] = {}
+        for number, (piece, points) in enumerate(zip(self.pieces, counts, strict=True)):
+            for (region, _), there in self._regions(number, piece, points, rng, False).items():
+                together.setdefault(region, []).append(there)
+        inside = {
+            region: PointSet(
+                tuple(np.concatenate(sites) for sites in zip(*(t.sites for t in parts), strict=True)),
+                np.concatenate([t.normals for t in parts]),
+            )
+            for region, parts in together.items()
+        }
+        regions = dict.fromkeys(r.region for r in self.materials.between)
+        return inside, {region: region.place(self.materials.domain, counts[0], rng) for region in regions}
+
+    def judged(
+        self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array
+    ) -> dict[str, Judged]:
+        """How well what holds on the interfaces does, by name; ``sizes`` are those of the unknowns."""
+        assert isinstance(space, Pieces)
+        out: dict[str, Judged] = {}
+        least = np.tile(sizes, len(self.pieces))
+        for region, there in where.items():
+            here = tuple(r for r in self.materials.between if r.region == region)
+            part = replace(self.lowered, residuals=here, unknowns=len(space.all.bases))
+            for name, found in residuals_at(part, {region: there}, space.all, w, box, least)[0].items():
+                before = out.get(name)
+                out[name] = found if before is None else Judged(
+                    np.concatenate([before.values, found.values]), np.concatenate([before.sizes, found.sizes])
+                )  # fmt: skip
+        return out
+
+    def probes(self, X: Array) -> list[Array]:
+        """For each unknown of each piece the points that lie in the piece."""
+        where = self.materials.locate(X)
+        return [X[where == p] for p in range(len(self.pieces)) for _ in range(self.lowered.unknowns)]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A function of the problem's unknowns, as one of the unknowns of all pieces."""
+
+    space: Space
+    unknowns: int
+
+    @property
+    def columns(self) -> int:
+        return self.space.columns
+
+    @property
+    def nodes(self) -> int:
+        return self.space.nodes
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        own = tuple(replace(j, unknown=j.unknown % self.unknowns) for j in jets)
+        return self.space.values(sites, own, w)
+
+
+def fitted(space: Space, unknowns: int) -> Space:
+    """The function of a space, as a system of pieces asks for it."""
+    return space.all if isinstance(space, Pieces) else Repeated(space, unknowns)
+
+
+def _share(points: Points, share: float, d: int) -> Points:
+    """The points of one piece, of those for all functions."""
+    on_face = share ** ((d - 1) / d)
+    return replace(
+        points,
+        interior=max(int(points.interior * share), 8),
+        boundary=max(int(points.boundary * on_face), 8),
+        initial=max(int(points.initial * on_face), 1) if points.initial else 0,
+    )

@@ -1,0 +1,53 @@
+r"""u(x) = u_p(x) for x in the piece p: a basis of its own in each piece of the domain.
+
+Unknown k of piece p is number p·U + k of the space of all pieces, in which systems are assembled; asked for
+unknown k, a point says which piece it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem import Jet
+from pibls.space.tree import Numbers
+from pibls.space.whole import Whole
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The bases of all unknowns of all pieces, and which piece a point is in."""
+
+    count: int
+    all: Whole
+    locate: Callable[[Array], Numbers] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def unknowns(self) -> int:
+        return len(self.all.bases) // self.count
+
+    @property
+    def columns(self) -> int:
+        return self.all.columns
+
+    @property
+    def nodes(self) -> int:
+        sizes = [b.size for b in self.all.bases]
+        return max(sum(sizes[k :: self.unknowns]) for k in range(self.unknowns))
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        assert self.locate is not None
+        out = np.empty((len(jets), len(sites[0])))
+        for site, X in enumerate(sites):
+            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
+            if not len(here) or not len(X):
+                continue
+            where = self.locate(X)
+            for piece in np.unique(where):
+                rows = np.flatnonzero(where == piece)
+                wanted = tuple(Jet(int(piece) * self.unknowns + jets[i].unknown, jets[i].alpha) for i in here)
+                out[np.ix_(here, rows)] = self.all.values((X[rows],), wanted, w)
+        return out

@@ -1,0 +1,187 @@
+"""[u] = 0, [k ∂ₙu] = 0: materials and sources that jump on slanted and curved surfaces."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Mirrored, Waves
+from pibls.problem.laws import law_at
+from pibls.problem.materials import materials_of
+
+x, y, z, t = sp.symbols("x y z t")
+u = sp.Function("u")(x, y)
+R = sp.Rational(1, 2)
+SQUARE = pibls.Box({x: (-1, 1), y: (-1, 1)})
+
+
+def inclusion(inside: int, outside: int, centre: tuple[Any, Any] = (0, 0)) -> tuple[Any, Any, Any]:
+    """The condition of a disc, its material, and x outside of it with what it adds."""
+    X = x - centre[0]
+    square = X**2 + (y - centre[1]) ** 2
+    b = sp.Rational(outside - inside, outside + inside)
+    condition = square < R**2
+    k = sp.Piecewise((inside, condition), (outside, True))
+    return condition, k, sp.Piecewise(((1 + b) * X, condition), (X * (1 + b * R**2 / square), True))
+
+
+def conducts(k: Any, domain: Any = SQUARE, exact: Any = 0, source: Any = 0) -> pibls.Problem:
+    return pibls.Problem(domain, [pibls.div(k * pibls.grad(u)) - source], [pibls.Dirichlet(u, exact)])
+
+
+def check(problem: pibls.Problem, exact: Any, tol: float = 1e-10, **settings: Any) -> pibls.Solution:
+    solution = pibls.solve(problem, tol=tol, **settings)
+    X = problem.domain.interior(1500, np.random.default_rng(7)).T
+    wanted = np.broadcast_to(sp.lambdify(problem.coordinates, exact, "numpy")(*X), X[0].shape)
+    error = np.abs(solution(*X) - wanted).max()
+    assert solution.converged
+    assert error <= solution.error.max <= tol * np.abs(wanted).max()
+    return solution
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_disc_of_another_material(seed: int) -> None:
+    _, k, exact = inclusion(400, 1)
+    check(conducts(k, exact=exact), exact, seed=seed)
+
+
+def test_the_flux_is_continuous_and_the_derivative_is_one_sided() -> None:
+    _, k, exact = inclusion(1, 9, (sp.Rational(1, 10), sp.Rational(1, 5)))
+    solution = check(conducts(k, exact=exact), exact)
+    slope = [float(solution.evaluate(u.diff(x), 0.6 + s, 0.2)) for s in (-1e-9, 1e-9)]
+    assert slope[0] == pytest.approx(9 * slope[1], rel=1e-6)
+
+
+def test_a_slanted_interface_by_any_switch() -> None:
+    s = x + y - R
+    for k in (1 + 9 * sp.Heaviside(s), sp.Max(1, sp.sign(s) * 10), sp.Piecewise((1, x < R - y), (10, True))):
+        exact = sp.Piecewise((s, s < 0), (s / 10, True)) + sp.exp(x - y) * s**2
+        smooth = sp.exp(x - y) * s**2
+        source = sp.Piecewise((1, s < 0), (10, True)) * (smooth.diff(x, 2) + smooth.diff(y, 2))
+        check(conducts(k, exact=exact, source=source), exact)
+
+
+def test_a_source_that_jumps_on_a_circle() -> None:
+    square = x**2 + y**2
+    exact = sp.Piecewise(((square - R**2) / 4, square < R**2), (R**2 / 4 * sp.log(square / R**2), True))
+    equation = u.diff(x, 2) + u.diff(y, 2) - sp.Heaviside(R**2 - square)
+    check(pibls.Problem(SQUARE, [equation], [pibls.Dirichlet(u, exact)]), exact)
+
+
+def test_layers_around_a_core_and_an_inclusion_at_the_edge() -> None:
+    ring = pibls.Disk((x, y), (0, 0), 0.6) - pibls.Disk((x, y), (0, 0), 0.3)
+    materials = materials_of(conducts(sp.Piecewise((50, ring.inside), (1, True))))
+    assert materials is not None
+    assert len(materials) == 3  # the core is not what is outside, though of the same material
+    _, k, exact = inclusion(20, 1, (0, 1))
+    neumann = pibls.Neumann(u, 0, on=sp.Eq(y, 1))
+    problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u))], [pibls.Dirichlet(u, exact), neumann])
+    check(problem, exact)
+
+
+def test_a_nonlinear_equation() -> None:
+    _, k, exact = inclusion(9, 1)
+    problem = pibls.Problem(
+        SQUARE, [pibls.div(k * pibls.grad(u)) - u**3 + exact**3], [pibls.Dirichlet(u, exact)]
+    )
+    check(problem, exact)
+
+
+def test_heat_in_a_plate_with_a_disc() -> None:
+    v = sp.Function("v")(x, y, t)
+    _, k, shape = inclusion(20, 1)
+    exact = sp.exp(-t) * shape
+    equation = v.diff(t) - pibls.div(k * pibls.grad(v)) + exact
+    conditions = [pibls.Dirichlet(v, exact), pibls.Initial(v, shape)]
+    check(pibls.Problem(SQUARE.during(t, 0, 0.5), [equation], conditions), exact, tol=1e-6)
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    _, k, exact = inclusion(3, 1)
+    solution = pibls.solve(conducts(k, exact=exact), tol=1e-6)
+    again = pibls.load(solution.save(tmp_path / "disc.pibls"))
+    X = SQUARE.interior(100, np.random.default_rng(0)).T
+    assert np.array_equal(again(*X), solution(*X))
+    assert again.summary() == solution.summary()
+
+
+def test_pieces_follow_any_shape() -> None:
+    leaf = pibls.Spline((x, y), [(-0.5, 0), (0, -0.3), (0.5, 0), (0, 0.4)])
+    for shape in (leaf, pibls.Polygon((x, y), [(0, 0), (0.5, 0.1), (0.2, 0.6)])):
+        materials = materials_of(conducts(sp.Piecewise((2, shape.inside), (1, True))))
+        assert materials is not None
+        X = SQUARE.interior(2000, np.random.default_rng(1))
+        inner = {int(p) for p in materials.locate(X[shape.contains(X)])}
+        outer = {int(p) for p in materials.locate(X[~shape.contains(X)])}
+        assert len(inner) == len(outer) == 1 != len(inner | outer)
+        names = {r.name for r in materials.between}
+        assert names == {"flux across the interface", "u across the interface"}
+
+
+def test_traction_is_continuous_and_pressure_is_not() -> None:
+    """Stokes' equations with two viscosities, in flux form."""
+    v, p = sp.Function("v")(x, y), sp.Function("p")(x, y)
+    mu = sp.Piecewise((5, x**2 + y**2 < R**2), (1, True))
+    shear = mu * (u.diff(y) + v.diff(x))
+    equations = [
+        pibls.div([2 * mu * u.diff(x) - p, shear]),
+        pibls.div([shear, 2 * mu * v.diff(y) - p]),
+        u.diff(x) + v.diff(y),
+    ]
+    conditions = [pibls.Dirichlet(u, y), pibls.Dirichlet(v, 0), pibls.Condition(sp.Eq(p, 0), on={x: 1, y: 1})]
+    materials = materials_of(pibls.Problem(SQUARE, equations, conditions))
+    assert materials is not None
+    assert not any(r.name.startswith("p ") for r in materials.between)
+    assert sum("flux" in r.name for r in materials.between) == 2
+    assert {"u across the interface", "v across the interface"} <= {r.name for r in materials.between}
+
+
+def test_a_law_holds_on_its_side() -> None:
+    e = sp.Abs(x - 1) * sp.Piecewise((2, x < 1), (3, True)) + sp.Max(x, 0) + sp.Heaviside(x - 1)
+    assert law_at(e, lambda g: float(g.subs(x, 0.5))) == 2 * (1 - x) + x
+    assert law_at(e, lambda g: float(g.subs(x, 2.0))) == 3 * (x - 1) + x + 1
+
+
+@pytest.mark.parametrize(("space", "dimension"), [(2, 2), (3, 3), (2, 3)])
+def test_mirrored_waves_have_their_derivatives(space: int, dimension: int) -> None:
+    box = np.array([[-1.0, 1.0]] * dimension)
+    basis = Mirrored(Waves(8, 3.0), (0.1, -0.2, 0.3)[:space], 0.4).draw(box, np.random.default_rng(0))
+    X = np.random.default_rng(1).uniform(-1, 1, (40, dimension))
+    X = X[((X[:, :space] - basis.centre) ** 2).sum(axis=1) > 0.2]
+    step = 1e-5
+    for alpha in product(range(3), repeat=dimension):
+        if sum(alpha) > 3:
+            continue
+        for axis in range(dimension):
+            more = tuple(n + (i == axis) for i, n in enumerate(alpha))
+            e = step * np.eye(dimension)[axis]
+            slope = (basis.jets(X + e, [alpha])[0] - basis.jets(X - e, [alpha])[0]) / (2 * step)
+            exact = basis.jets(X, [more])[0]
+            assert np.abs(slope - exact).max() <= 1e-6 * max(np.abs(exact).max(), 1.0)
+
+
+def test_what_pieces_cannot_do_is_said() -> None:
+    _, k, _ = inclusion(2, 1)
+    flux = pibls.div(k * pibls.grad(u))
+    with pytest.raises(pibls.ProblemError, match="no integral where something jumps"):
+        pibls.solve(pibls.Problem(SQUARE, [flux], [pibls.Condition(sp.Eq(pibls.integral(u), 0))]))
+    with pytest.raises(pibls.ProblemError, match="no DiracDelta beside what jumps"):
+        pibls.solve(pibls.Problem(SQUARE, [flux - sp.DiracDelta(x)], [pibls.Dirichlet(u, 0)]))
+    steps = sp.floor(3 * (x + y)) + 10
+    with pytest.raises(pibls.ProblemError, match="not solved yet: smooth the jump"):
+        pibls.solve(conducts(steps))
+    a = sp.Symbol("a")
+    problem = pibls.Problem(
+        SQUARE, [pibls.div(a * k * pibls.grad(u)) - 1], [pibls.Dirichlet(u, 0)], parameters={a: 1.0}
+    )
+    with pytest.raises(pibls.ProblemError, match="a jump on a slanted or curved surface"):
+        pibls.solve(problem, tol=1e-4).sensitivity(a)
+    grid = sp.Piecewise((2, sp.sin(80 * (x + y)) > 0), (1, True))
+    with pytest.raises(pibls.ProblemError, match="at most 40 pieces"):
+        pibls.solve(conducts(grid))
