@@ -32,9 +32,6 @@ class Entry:
     tol: float = 1e-10
     cheap: bool = True
     """Whether it is run for five seeds."""
-    peer: Callable[[float], tuple[float, float]] | None = None
-    """NGSolve at an error: that error as reached, and the processor seconds, meshing included."""
-    note: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     reference_names: tuple[str, ...] = ()
     """What NGSolve computes for it."""
@@ -143,9 +140,6 @@ def four_discs() -> Any:
         [*(pibls.Dirichlet(u, 1, on=h) for h in holes), pibls.Dirichlet(u, sp.Float(0.2))],
     )
     return problem, {"u": finite_elements.stored("four_discs")}
-
-
-TWELVE = [(i, j) for i in range(4) for j in range(3)]
 
 
 def discs(number: int) -> list[tuple[float, float, float]]:
@@ -366,7 +360,7 @@ def cavity_streamfunction(re: int) -> Callable[[], Any]:
             pibls.Box({x: (0, 1), y: (0, 1)}),
             [sp.Eq(s.diff(y) * omega.diff(x) - s.diff(x) * omega.diff(y), laplacian(omega, (x, y)) / re)],
             [
-                pibls.Dirichlet(s, 0),
+                *(pibls.Dirichlet(s, 0, on=sp.Eq(c, e)) for c in (x, y) for e in (0, 1)),
                 pibls.Neumann(s, 1, on=sp.Eq(y, 1)),
                 pibls.Neumann(s, 0, on=sp.Or(sp.Eq(y, 0), sp.Eq(x, 0), sp.Eq(x, 1))),
             ],
