@@ -16,7 +16,7 @@ from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of
+from pibls.problem.materials import in_one_piece, materials_of
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
@@ -82,12 +82,18 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     if materials is not None:
         bench = _bench(problem, request, functions()).in_pieces(materials)
         return _searched(bench, request, callback, None)
+
+    def around() -> Bench | None:
+        one = in_one_piece(problem)
+        return None if one is None else _bench(problem, request, functions()).in_pieces(one)
+
     if mild and not request.enrich:
         # What the corners of a rectangle bring is made when the solution turns out to need it.
-        return _searched(_bench(problem, request), request, callback, functions if corners else None)
+        later = functions if corners else None
+        return _searched(_bench(problem, request), request, callback, later, around)
     extra = functions()
     bench = _bench(problem, request, extra)
-    return _searched(bench, request, callback, None if extra.strong else lambda: extra)
+    return _searched(bench, request, callback, None if extra.strong else lambda: extra, around)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -106,13 +112,14 @@ def _searched(
     request: Request,
     callback: Callable[[Progress], object] | None,
     later: Callable[[], Enrichment] | None,
+    around: Callable[[], Bench | None] | None = None,
 ) -> Answer:
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
     elif request.time_limit is not None:
         bench = replace(bench, engine=Here(budget.check))
-    search = Search(bench, budget, request.points, request.method, request.guess, later)
+    search = Search(bench, budget, request.points, request.method, request.guess, later, around)
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt

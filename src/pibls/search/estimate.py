@@ -141,7 +141,7 @@ def estimated(
     return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
 
 
-def at_least(error: ErrorEstimate, misfits: Array, safety: float = DEFAULT.safety) -> ErrorEstimate:
+def at_least(error: ErrorEstimate, misfits: Array, safety: float = DEFAULT.misfit) -> ErrorEstimate:
     """The same, but not below what is known of the error of each unknown.
 
     Where a condition gives the values of an unknown, its residual is the error. Two solutions that leave out
