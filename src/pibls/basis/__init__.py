@@ -2,6 +2,7 @@
 sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
 line; `Joined` puts several side by side. Of evolutions: `ProductBasis`."""
 
+from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.feature import FeatureBasis, Features
@@ -14,6 +15,8 @@ from pibls.basis.singular import Singular, SingularBasis, Tip
 from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [
+    "Annular",
+    "AnnularBasis",
     "Basis",
     "BasisSpec",
     "Broad",

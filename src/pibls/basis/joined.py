@@ -21,6 +21,11 @@ class Joined:
     def size(self) -> int:
         return sum(p.size for p in self.parts)
 
+    @property
+    def spread(self) -> int:
+        """How many of them need points all over the domain; the others bring their own."""
+        return sum(getattr(p, "spread", p.size) for p in self.parts)
+
     def draw(self, box: Array, rng: np.random.Generator) -> JoinedBasis:
         return JoinedBasis(tuple(p.draw(box, rng) for p in self.parts))
 

@@ -39,6 +39,9 @@ class Singular:
     tip: Tip
     terms: tuple[tuple[float, int, int, float], ...]
 
+    is_crowded = True
+    """Whether the boundary needs more points for them."""
+
     @property
     def size(self) -> int:
         return len(self.terms)
@@ -104,11 +107,11 @@ class SingularBasis:
         holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
         conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
         out = [np.empty((len(X), self.size), order="F") for _ in alphas]
-        expanded = [_expanded(*alpha) for alpha in alphas]
+        wanted = [expanded(*alpha) for alpha in alphas]
         for column, (_, q, _, delta) in enumerate(self.terms):
             f, g = holomorphic[which[column]], conjugate[int(q)]
             turn = np.exp(-1j * delta)
-            for table, c in zip(out, expanded, strict=True):
+            for table, c in zip(out, wanted, strict=True):
                 order = len(c) - 1
                 if not q:
                     table[:, column] = (turn * c[0] * f[order]).real
@@ -141,8 +144,8 @@ class _Powers:
             value: Any = 0.0
             slope: Any = 0.0
             for i in range(0 if self.ends else k, k + 1):
-                up, up_slope = _falling(p, i)
-                down, down_slope = _falling(-p, k - i)
+                up, up_slope = falling(p, i)
+                down, down_slope = falling(-p, k - i)
                 factor = comb(k, i) * (self.ups[i] * self.downs[k - i] if self.ends else self.ups[i])
                 value = value + up * down * factor
                 if with_log:
@@ -151,7 +154,7 @@ class _Powers:
         return out
 
 
-def _expanded(a: int, b: int) -> list[complex]:
+def expanded(a: int, b: int) -> list[complex]:
     """(∂ + ∂̄)^a (i∂ - i∂̄)^b = Σₙ cₙ ∂^(a+b-n) ∂̄^n."""
     out = [0j] * (a + b + 1)
     for i in range(a + 1):
@@ -160,7 +163,7 @@ def _expanded(a: int, b: int) -> list[complex]:
     return out
 
 
-def _falling(p: float, k: int) -> tuple[float, float]:
+def falling(p: float, k: int) -> tuple[float, float]:
     """p (p - 1) … (p - k + 1), and its derivative by p."""
     value, slope = 1.0, 0.0
     for i in range(k):

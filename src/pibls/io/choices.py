@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
+from pibls.basis import Annular, Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
 from pibls.errors import ProblemError
 from pibls.io.known import ACTIVATION
 from pibls.io.record import Record, damaged
@@ -18,6 +18,7 @@ from pibls.system.points import Points
 _CLASSES = {
     c.__name__: c
     for c in (
+        Annular,
         Broad,
         Chebyshev,
         Decomposed,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pibls.basis import (
+    AnnularBasis,
     BroadBasis,
     ChebyshevBasis,
     FeatureBasis,
@@ -39,6 +40,7 @@ def _is_line(basis: ChebyshevBasis, d: int) -> str | None:
 
 
 _MOST = 1 << 20  # functions of one product: more are no file of ours
+_ORDERS, _DEPTH = 1000, 8  # the same for functions around a hole
 
 
 def _are_products(basis: ProductBasis, d: int) -> str | None:
@@ -47,6 +49,13 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
     if any(a >= d or basis.sizes[a] % 2 == 0 for a in basis.repeated):
         return f"waves along {basis.repeated}"
     return None if np.all(basis.half > 0) else "cells without a size"
+
+
+def _is_annular(basis: AnnularBasis, d: int) -> str | None:
+    length, orders, depth, rate = basis.form.tolist()
+    whole = orders == int(orders) and depth == int(depth)
+    good = d == 2 and whole and length > 0 and 1 <= orders <= _ORDERS and 0 <= depth <= _DEPTH
+    return None if good and (not rate or not depth) else f"functions around a hole of {basis.form.tolist()}"
 
 
 def unknowns_of(space: Any) -> int:
@@ -138,6 +147,7 @@ KNOWN = Table(
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR),
+        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(

@@ -101,7 +101,7 @@ def attempt(
             soft = stiffness(bench, system, outcome, key)
     outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(space.columns, outcome.steps)
+    work = dense(space.columns, outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, soft)
 

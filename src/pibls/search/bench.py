@@ -75,7 +75,7 @@ class Bench:
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
         held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
-        held_out = {r: _with(found, extra.near) if r.is_inside else found for r, found in held_out.items()}
+        held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
         other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
@@ -94,9 +94,7 @@ class Bench:
         pieced = Pieced(self.lowered, materials, self.extra)
         n = _HELD_OUT.get(self.lowered.dimension, 1000)
         held_out, interfaces = pieced.held_out(n, n // 2, "halton", self.stream(0, 1))
-        held_out = {
-            r: _with(found, self.extra.near) if r.is_inside else found for r, found in held_out.items()
-        }
+        held_out = {r: _judged(r, found, self.extra) for r, found in held_out.items()}
         accepting, on = pieced.held_out(n, n // 2, "uniform", self.stream(6, 1))
         sites = [site for found in (*accepting.values(), *on.values()) for site in found.sites]
         where = replace(self.where, all=np.concatenate([self.where.all, *sites]))
@@ -122,6 +120,13 @@ class Bench:
     def density(self) -> float:
         """Points inside per node, once the solution is resolved."""
         return 2.5 if self.tol < self.limits.dense_below else 1.75
+
+    def judging(self, extra: Enrichment) -> Bench:
+        """With functions to add, and points that judge them."""
+        held_out = {r: _judged(r, found, extra) for r, found in self.held_out.items()}
+        rims = () if extra.held is None else (extra.held.points,)
+        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, *rims]))
+        return replace(self, extra=extra, held_out=held_out, where=where)
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
@@ -151,19 +156,23 @@ def _with_extremes(
     return PointSet((sites,), np.zeros_like(sites))
 
 
+def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
+    """The same points, and those towards the corners and at the rims of holes."""
+    if region.is_inside and len(extra.near):
+        sites = np.concatenate([found.sites[0], extra.near])
+        return PointSet((sites,), np.zeros_like(sites))
+    if region.is_boundary and region.sites == 1 and extra.held is not None:
+        more = extra.held.select(region.mask(extra.held))
+        sites = np.concatenate([found.sites[0], more.points])
+        return PointSet((sites,), np.concatenate([found.normals, more.normals]))
+    return found
+
+
 def _at_the_end(X: Array, evolution: Evolution) -> Array:
     """Some of the points, moved to the end of time: no condition holds there, and errors are largest."""
     out = X[::_ENDING].copy()
     out[:, evolution.axis] = evolution.stop
     return out
-
-
-def _with(found: PointSet, near: Array) -> PointSet:
-    """The same points, and those towards the corners."""
-    if not len(near):
-        return found
-    sites = np.concatenate([found.sites[0], near])
-    return PointSet((sites,), np.zeros_like(sites))
 
 
 def _data_size(residual: Residual, X: Array) -> Array:

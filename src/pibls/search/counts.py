@@ -9,14 +9,16 @@ from typing import cast
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis import Singular
-from pibls.domain import Domain, box_of, time_of
+from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
 
 _CROWDED = 2
 """Points on the boundary where functions are singular on it, over the usual number: on half of the points
 the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
+_PLAIN, _MOST_ON_FACES = 3, 3.0
+"""In more dimensions than three, points on all faces together for each function: the rule of a square would
+put 25,000 of them around a cube of ten dimensions with 900 functions."""
 ROUGH = 3.0
 """Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
 
@@ -26,7 +28,7 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
 
     A basis that leans towards some coordinates needs more points on the faces that hold them.
     """
-    d, nodes = len(box_of(domain)), spec.size
+    d, nodes = len(box_of(domain)), getattr(spec, "spread", spec.size)
     cells = getattr(spec, "cells", None)
     if cells is not None:
         local = default_points(cast("Decomposed", spec).local, domain, density)
@@ -43,10 +45,19 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     faces = [face * max(1.0, s) for s in lean]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
-    boundary = 2 * space * int(max(faces[:space]))
-    if any(isinstance(part, Singular) for part in getattr(spec, "parts", ())):
+    if d > _PLAIN:
+        faces = [min(face, _MOST_ON_FACES * nodes / (2 * d)) for face in faces]
+    boundary = int(2 * space * max(faces[:space]) * (_longer(domain) if d == 2 else 1.0))
+    if any(getattr(part, "is_crowded", False) for part in getattr(spec, "parts", ())):
         boundary *= _CROWDED
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
+
+
+def _longer(domain: Domain) -> float:
+    """The boundary of a plane domain over that of its box: holes are not to take the points of the rest."""
+    charts = [face for face in faces_of(domain) if face.has_chart and face.dimension == 1]
+    sides = 2.0 * len(charts) if time_of(domain) is not None else 4.0
+    return max(sum(face.measure(lengths_of(domain)) for face in charts) / sides, 1.0) if charts else 1.0
 
 
 def _stretch(spec: Choice, d: int) -> Array:

@@ -88,9 +88,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
         return None if one is None else _bench(problem, request, functions()).in_pieces(one)
 
     if mild and not request.enrich:
-        # What the corners of a rectangle bring is made when the solution turns out to need it.
-        later = functions if corners else None
-        return _searched(_bench(problem, request), request, callback, later, around)
+        # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
+        return _searched(_bench(problem, request), request, callback, functions, around)
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, callback, None if extra.strong else lambda: extra, around)

@@ -1,6 +1,7 @@
 r"""A(x) = [waves | singular functions]: what is known about a solution, added to the basis.
 
-Corners bring functions of their own (`diagnose.singular`), and a person may give expressions. The second
+Corners and holes bring functions of their own (`diagnose.singular`, `diagnose.holes`), and a person may give
+expressions. The second
 solution, at another scale, has the same ones: whether they are the right ones is judged by the held-out
 points, of which there are more and more towards each corner.
 """
@@ -9,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask, MultiIndex
-from pibls.basis import BasisSpec, Joined, Singular
+from pibls.basis import BasisSpec, Joined
+from pibls.diagnose.holes import Around, holes_of
 from pibls.diagnose.singular import Corner, corners_of, functions_at
 from pibls.domain import Boundary, Domain, box_of
 from pibls.domain.face import join
@@ -30,11 +32,18 @@ _STRONG = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves al
 _MOST_CORNERS = 24
 _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
 _BESIDE = 1e-9
+_ORDERS = (8, 12, 18, 27, 40)  # the highest n of what decays around a hole as rⁿ, attempt after attempt
+_CORNERS = (500, 1000, 2000, 4000)  # functions at all corners together
+_LEAST_SHARE = 0.1
+_HELD_ORDERS = 6  # points that judge each rim are those of so many orders
 
 
 @dataclass(frozen=True)
 class Enrichment:
-    """Functions to add, if there are any."""
+    """Functions to add, if there are any.
+
+    Those of corners and of a person are the same at every attempt, those around holes grow with the attempts.
+    """
 
     parts: tuple[BasisSpec, ...] = ()
     strong: bool = False
@@ -48,9 +57,31 @@ class Enrichment:
 
     points: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
     """The corners."""
+    around: Around = field(default_factory=Around, compare=False, repr=False)
+    """The holes."""
+    domain: Domain | None = field(default=None, compare=False, repr=False)
+    held: Boundary | None = field(default=None, compare=False, repr=False)
+    """Points of the rims of holes, that judge."""
 
     def __bool__(self) -> bool:
-        return bool(self.parts)
+        return bool(self.parts) or bool(self.around)
+
+    def at(self, attempt: int) -> Enrichment:
+        """With what is added at that attempt: more and more orders around holes, and powers at corners."""
+        parts = _fewer(self.parts, _CORNERS[min(attempt, len(_CORNERS) - 1)])
+        if not self.around:
+            return replace(self, parts=parts)
+        assert self.domain is not None
+        orders = _ORDERS[min(attempt, len(_ORDERS) - 1)]
+        rim = self.around.rim(orders)
+        inner = self.around.inside(orders, self.domain)
+        return replace(
+            self,
+            parts=(*parts, *self.around.functions(orders)),
+            around=Around(),
+            inner=np.concatenate([self.inner, inner]) if self.around.depth else self.inner,
+            rim=rim if self.rim is None else join([self.rim, rim], 2),
+        )
 
     @property
     def size(self) -> int:
@@ -66,8 +97,10 @@ class Enrichment:
             elif self.rim is not None and region.is_boundary and region.sites == 1:
                 more = self.rim.select(region.mask(self.rim))
                 # In the corner itself derivatives are infinite, or have another value on each side.
-                apart = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2).min(axis=1)
-                kept = apart > _BESIDE * float(np.abs(self.rim.points).max() or 1.0)
+                away = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2)
+                kept = away.min(axis=1, initial=np.inf) > _BESIDE * float(
+                    np.abs(self.rim.points).max() or 1.0
+                )
                 X = np.concatenate([found.sites[0][kept], more.points])
                 out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
@@ -90,8 +123,23 @@ class Enrichment:
         """A basis with these functions beside it; for a ``share`` below 1, without the highest powers."""
         if not self.parts:
             return spec
-        less = (p.reduced(share) if isinstance(p, Singular) and share < 1.0 else p for p in self.parts)
-        return Joined((spec, *less))
+        return Joined((spec, *(_reduced(p, share) if share < 1.0 else p for p in self.parts)))
+
+
+def _reduced(part: Any, share: float) -> BasisSpec:
+    """Without its highest orders, where it has any."""
+    less: BasisSpec = part.reduced(share) if hasattr(part, "reduced") else part
+    return less
+
+
+def _fewer(parts: tuple[BasisSpec, ...], most: int) -> tuple[BasisSpec, ...]:
+    """Without the highest powers, until there are no more than that many functions."""
+    share = 1.0
+    less = parts
+    while sum(p.size for p in less) > most and share > _LEAST_SHARE:
+        share *= 0.8
+        less = tuple(_reduced(p, share) for p in parts)
+    return less
 
 
 def worst_corners(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
@@ -121,7 +169,20 @@ def enrichment_of(
     )
     parts = (*(f for some in found for f in some), *given)
     rim = join([corner.sides for corner in corners], 2) if corners else None
-    return Enrichment(parts, strong, near, inner, rim, np.array([c.point for c in corners]).reshape(-1, 2))
+    around = holes_of(lowered, domain)
+    if around:
+        near = np.concatenate([near, around.inside(_HELD_ORDERS, domain, 0.4)])
+    return Enrichment(
+        parts,
+        strong,
+        near,
+        inner,
+        rim,
+        np.array([c.point for c in corners]).reshape(-1, 2),
+        around,
+        domain,
+        around.rim(_HELD_ORDERS, 0.3) if around else None,
+    )
 
 
 def _first(corner: Corner) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.diagnose.holes import Around
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
@@ -42,7 +43,7 @@ class Search:
     method: Method | None = None
     guess: Space | None = None
     later: Callable[[], Enrichment] | None = None
-    """What weak corners bring, tried when nothing else is nearly there."""
+    """What weak corners and holes bring, tried when nothing else is nearly there."""
     around: Callable[[], Bench | None] | None = None
     """The problem with waves around the holes of its domain, tried at the same time."""
     plans: list[Plan] = field(default_factory=list)
@@ -54,7 +55,8 @@ class Search:
         self.plans = [self._waves(self.bench)]
         if self.bench.pieced is not None:
             # What corners bring costs little beside all pieces; and nothing else knows of these.
-            self.plans = [self._waves(self.bench, self.bench.extra)]
+            extra = replace(self.bench.extra, around=Around())
+            self.plans = [self._waves(self.bench, extra)]
             return
         if self.bench.extra.strong:
             self.plans.append(self._waves(self.bench, self.bench.extra))
@@ -96,11 +98,11 @@ class Search:
     def _spend(self) -> None:
         while True:
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
-            if self.around is not None and all(offer.remaining > _SOON for _, offer in offers):
-                self._look_around(self.around())
-                continue
             if self.later is not None and all(offer.remaining > _SOON for _, offer in offers):
                 self._look_at_corners(self.later())
+                continue
+            if self.around is not None and all(offer.remaining > _SOON for _, offer in offers):
+                self._look_around(self.around())
                 continue
             if not offers:
                 self._at_the_end()
@@ -111,6 +113,7 @@ class Search:
             hopeful = [pair for pair in fitting if alone or math.isfinite(pair[1].remaining)]
             if not hopeful and len(fitting) < len(offers):
                 self.status = Status.TIME_LIMIT
+                self._settle()
                 return
             plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
             if not hopeful and offer.work > 0.5 * self.budget.worked:
@@ -135,17 +138,29 @@ class Search:
         """Try waves around the holes too."""
         self.around = None
         if bench is not None:
-            self.plans.append(self._waves(bench, bench.extra))
+            self.plans.append(self._waves(bench, replace(bench.extra, around=Around())))
 
     def _look_at_corners(self, extra: Enrichment) -> None:
-        """Try what weak corners bring too."""
+        """Try what weak corners and holes bring too."""
         self.later = None
         if extra:
-            self.weak = self._waves(replace(self.bench, extra=extra), extra)
+            self.weak = self._waves(self.bench.judging(extra), extra)
             self.plans.append(self.weak)
+
+    def _settle(self) -> None:
+        """The best that was found is compared with a second solution: better late than no estimate."""
+        plan = self.best
+        if plan is None or plan.status is not None or self.winner is not None:
+            return
+        plan.settle()
+        if plan.status is not None and plan.status.final:
+            self.status, self.winner = plan.status, plan
 
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
+        self._settle()
+        if self.winner is not None:
+            return
         ended = [plan.status for plan in self.plans if plan.status is not None]
         for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
             if status in ended:

@@ -54,6 +54,9 @@ class Plan(ABC):
     def advance(self) -> None:
         """Make that attempt."""
 
+    def settle(self) -> None:  # noqa: B027 - most plans compare as they go
+        """Nothing more will be tried: compare with a second solution, if that was not done yet."""
+
     def hear_of(self, found: Attempt | None) -> None:  # noqa: B027 - most plans have no use for it
         """Be told of the best that was found until now, for a nonlinear problem to start from."""
 

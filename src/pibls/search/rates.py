@@ -49,7 +49,8 @@ def roots_along(bench: Bench, axis: int, X: Array) -> Array:
             most = max(pure, default=0)
             if most:
                 c = np.array([pure.get(k, np.zeros(len(X))) for k in range(most, -1, -1)])
-                found.append(np.array([_roots(column, most) for column in c.T]))
+                # A disc has no points on the sides of its box.
+                found.append(np.array([_roots(column, most) for column in c.T]).reshape(len(X), most))
     return np.concatenate(found, axis=1) if found else np.empty((len(X), 0), dtype=complex)
 
 

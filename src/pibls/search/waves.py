@@ -9,7 +9,7 @@ towards a coordinate are tried at the same width.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pibls.search.family import WaveFamily
 from pibls.search.pieced import PerPiece, PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
+from pibls.search.work import dense
 from pibls.solver import Method
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -33,6 +34,9 @@ _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
+_BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
+_HOPE = 3.0
+_CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
 
 
 @dataclass
@@ -48,6 +52,8 @@ class WavePlan(Plan):
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
     _key: int = 0
+    _tried: int = 0
+    """Widths that were tried."""
     _same: int = 0
     """Doublings that changed nothing."""
 
@@ -56,14 +62,18 @@ class WavePlan(Plan):
 
     @property
     def _most(self) -> int:
-        most = self.budget.max_nodes // self.bench.lowered.unknowns - self.extra.size
+        most = self.budget.max_nodes // self.bench.lowered.unknowns - self._added(self._tried)
         return max(most // 2 * 2, 2)  # waves come in pairs
+
+    def _added(self, tried: int) -> int:
+        """Functions beside the waves after so many widths."""
+        return self.extra.at(tried).size if self.extra else 0
 
     @property
     def _next(self) -> int | None:
         """The next width, if there is one."""
         first = _FIRST.get(self.bench.lowered.dimension, 512)
-        if self.extra:
+        if self.extra and not self.extra.around:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 7 * first // 8  # a loose tolerance is met by fewer functions
@@ -92,19 +102,23 @@ class WavePlan(Plan):
     def _growth(self, factor: float) -> float:
         """Work of an attempt that many times wider over that of the last."""
         assert self.now is not None
-        width = self._width(self.now)
-        wider = max(factor, 1.0) * width + self.extra.size
-        return float(_GROWTH ** math.log2(wider / (width + self.extra.size)))
+        size: int = self.now.settings["basis"].size
+        wider = max(factor, 1.0) * self._width(self.now) + self._added(self._tried)
+        return float(_GROWTH ** math.log2(max(wider / size, 1.0)))
 
     def _width(self, found: Attempt) -> int:
-        size: int = found.settings["basis"].size
-        return size - self.extra.size
+        spec = found.settings["basis"]
+        parts = getattr(spec, "parts", ()) if self.extra else ()
+        size: int = parts[0].size if parts else spec.size - self.extra.size
+        return size
 
     def offer(self) -> Offer | None:
         if self.status is not None or self._next is None:
             return None
         if self.now is None:
-            return Offer(0.0, 0.0)
+            columns = self.bench.lowered.unknowns * (self._added(0) + self._next)
+            work = dense(columns, 1) if self.extra else 0.0
+            return Offer(work, work)
         work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
@@ -121,6 +135,9 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
+        if self.extra.around and self.now.relative > _BEGINNING and self._tried < _WIDTHS:
+            # Around holes what is smooth is left to few waves, and nothing is seen of it until they suffice.
+            return Offer(work, _HOPE * work)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(work, math.inf)
         steps = math.ceil(needed / rate)
@@ -139,7 +156,10 @@ class WavePlan(Plan):
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
+        self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
+        if self._tried <= _CHOOSING:
+            now = self._other_share(now, nodes)
         limits = self.bench.limits
         if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
@@ -168,26 +188,40 @@ class WavePlan(Plan):
         probe: bool = False,
     ) -> Attempt:
         self._key += 1
-        spec = self._spec(family, nodes, shrink)
+        extra = self.extra.at(self._tried - 1) if self.extra else self.extra
+        spec = self._spec(family, nodes, shrink, extra)
+        bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
-            self.bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
             quickly=self.bench.evolution is not None, check=self.budget.check,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
         self.tell(found)
         return found
 
-    def _spec(self, family: WaveFamily | PieceFamily, nodes: int, shrink: float) -> Choice:
+    def _other_share(self, now: Attempt, nodes: int) -> Attempt:
+        """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
+        family = self.family
+        for other in family.shares() if isinstance(family, WaveFamily) else ():
+            if now.relative < self.bench.tol or not self.affords(now.work):
+                break
+            found = self._attempt(other, nodes, now)
+            if found.relative < self.bench.limits.gain * now.relative:
+                self.family, now = other, found
+        return now
+
+    def _spec(self, family: WaveFamily | PieceFamily, nodes: int, shrink: float, extra: Enrichment) -> Choice:
         """Waves, and what is added to them."""
         spec = family.spec(nodes, shrink)
         if isinstance(spec, PerPiece):
             assert self.bench.pieced is not None
-            return self.bench.pieced.joined(spec, shrink, self.extra)
-        return self.extra.joined(spec, shrink)
+            return self.bench.pieced.joined(spec, shrink, extra)
+        return extra.joined(spec, shrink)
 
     def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
         """The stretch that the held-out points prefer at this width."""
-        if nodes * self.bench.lowered.unknowns > self.bench.limits.searched:
+        columns = (nodes + self._added(self._tried - 1)) * self.bench.lowered.unknowns
+        if columns > self.bench.limits.searched:
             return now
         if not isinstance(self.family, WaveFamily):
             return now
@@ -205,12 +239,16 @@ class WavePlan(Plan):
             self.family, family, now = chosen, chosen, result
         return now
 
-    def _judge(self) -> None:
+    def settle(self) -> None:
+        if self.now is not None and self.now is self.best and not self.error.checked:
+            self._judge(ending=True)
+
+    def _judge(self, ending: bool = False) -> None:
         """Whether an independent second solution confirms that this is the end."""
         now, last, limits = self.now, self.last, self.bench.limits
         assert now is not None
         flat = last is not None and self._is_flat(now, last)
-        at_limit = self._next is None
+        at_limit = self._next is None or ending
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
@@ -279,6 +317,9 @@ class WavePlan(Plan):
         if last is None:
             # Zero fits every problem without data, also those with other solutions: look twice.
             return now.sizes.max() > 0 and now.relative < limits.at_once[tol >= limits.loose] * tol
+        columns = now.settings["basis"].size * self.bench.lowered.unknowns
+        if columns > limits.searched and now.relative < 0.1 * tol:
+            return True  # a wider one costs more than to ask
         # Two solutions that agree prove nothing while the equations do not hold: a local minimum.
         enough = max(limits.holds, min(10.0 * tol, 0.1 * limits.fits))
         falling = now.relative < min(0.3 * last.relative, limits.fits)

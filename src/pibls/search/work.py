@@ -11,6 +11,8 @@ import math
 
 _FIXED = 3e-3
 """Drawing, assembling and judging of a system without size (32 waves on a line: 3.5 ms)."""
+_PLACED, _USUAL = 1e-4, 6
+"""Per condition and face: 40 holes with a condition each take 0.2 s, whatever the width."""
 _CUBED = 3e-10
 """Per column cubed, points in proportion: 512 waves in the plane take 0.065 s, 1458 in space 0.98 s."""
 _CELL = 1e-3
@@ -19,9 +21,10 @@ _TOGETHER = 1.2
 """… how the cost of all of them grows with their number: 16, 73 and 274 of 64 waves 0.06, 0.42 and 1.7 s."""
 
 
-def dense(columns: int, steps: int) -> float:
-    """One piece."""
-    return _FIXED + max(steps, 1) * _CUBED * float(columns) ** 3
+def dense(columns: int, steps: int, statements: int = 0) -> float:
+    """One piece, with that many equations and conditions."""
+    placed = _PLACED * max(statements - _USUAL, 0) ** 2
+    return _FIXED + placed + max(steps, 1) * _CUBED * float(columns) ** 3
 
 
 def divided(cells: int, columns: int, traces: int, steps: int) -> float:

@@ -15,6 +15,8 @@ from pibls.problem import Jet
 
 SLICE_ENTRIES = 1 << 16
 """Entries of a jet per slice: half a megabyte, so that all of them stay in the cache."""
+LEAST_SLICE = 128
+"""Rows of a slice at least: a basis of many parts is slow for a few points at a time."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Whole:
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])
         out = np.empty((len(jets), n))
-        step = max(2 * SLICE_ENTRIES // max(self.nodes, 1), 16)  # no table is made of waves
+        step = max(2 * SLICE_ENTRIES // max(self.nodes, 1), LEAST_SLICE)  # no table is made of waves
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
             for site, X in enumerate(sites):

@@ -19,7 +19,7 @@ from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
-from pibls.space.whole import SLICE_ENTRIES
+from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.points import PointSet
 
 
@@ -70,6 +70,11 @@ class System:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.linear.shape[0], self.linear.shape[1]
+
+    @property
+    def unknown_columns(self) -> tuple[slice, ...]:
+        """The columns of each unknown."""
+        return self.space.slices
 
     @property
     def nonlinear_values(self) -> int:
@@ -197,7 +202,7 @@ def _assemble_region(
         ]
         for r, a in zip(residuals, coefficients, strict=True)
     ]
-    step = max(SLICE_ENTRIES // space.nodes, 16)
+    step = max(SLICE_ENTRIES // space.nodes, LEAST_SLICE)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         seen: set[tuple[int, int]] = set()  # blocks that hold something already

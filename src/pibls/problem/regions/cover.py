@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, time_of
 from pibls.domain.face import join
 from pibls.problem.regions.points import Points
 
-_PROBES = 1024
+PROBES = 1024
 _TENSOR = ("grid", "chebyshev")
 _ROUNDS = 12
 
@@ -26,19 +27,23 @@ def cover(
     box: Array | None,
     owns: Masking | None,
     admits: Callable[[Face], bool] = lambda face: True,
+    probes: int = PROBES,
 ) -> Boundary:
-    """Boundary points that a region owns (None: all), of the faces it admits."""
+    """Boundary points that a region owns (None: all), of the faces it admits.
+
+    How much of a face that is, is found out at so many ``probes``.
+    """
     d = len(domain.coordinates)
     if box is None:
         faces, lengths = faces_of(domain), lengths_of(domain)
-        sizes = np.array([f.measure(lengths) for f in faces])
+        sizes = _sizes(_Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
     else:
         lengths = box[:, 1] - box[:, 0]
         faces = tuple(part for face in faces_of(domain) for part in face.clipped(box))
         sizes = np.array([f.measure(lengths) for f in faces])
         total = 2.0 * (d - (time_of(domain) is not None))  # the sides of a box in its own units
-    shares = np.array([_share(f, owns) for f in faces])
+    shares = np.array([_share(f, owns, probes) for f in faces])
     shares *= np.array([admits(f) for f in faces])
     counts = _apportion(points.boundary * sizes * shares / total)
     name = points.boundary_rule or points.rule
@@ -50,12 +55,31 @@ def cover(
     return join(parts, d)
 
 
-def _share(face: Face, owns: Masking | None) -> float:
+class _Same:
+    """Faces as the key of a cache: the same ones, not equal ones."""
+
+    def __init__(self, faces: tuple[Face, ...]) -> None:
+        self.faces = faces
+
+    def __hash__(self) -> int:
+        return id(self.faces)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.faces is other.faces
+
+
+@lru_cache(maxsize=8)
+def _sizes(same: _Same, lengths: tuple[float, ...]) -> Array:
+    """The sizes of the faces of a domain: with many conditions they are asked for as many times."""
+    return np.array([face.measure(np.array(lengths)) for face in same.faces])
+
+
+def _share(face: Face, owns: Masking | None, probes: int) -> float:
     """The part of a face that belongs to a region."""
     if owns is None:
         return 1.0
     rng = np.random.default_rng(0)
-    return float(np.mean(owns(face.at(rng.random((_PROBES, face.dimension)), rng))))
+    return float(np.mean(owns(face.at(rng.random((probes, face.dimension)), rng))))
 
 
 def _apportion(quotas: Array) -> Array:

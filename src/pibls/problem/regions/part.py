@@ -9,10 +9,12 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, faces_of, time_of
-from pibls.problem.regions.cover import cover
+from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Place, Region
 from pibls.problem.relation import Relation
+
+_FEW = 32  # places at which a face is asked for its owner
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,14 @@ class Part(Place):
                 return PointSet.none(len(domain.coordinates))
             raise too_few("boundary", name, points.boundary)
         whole = self == Part()
-        found = cover(domain, points, rng, box, None if whole else self.mask)
+        probes = _FEW if self._by_owner else PROBES
+        found = cover(domain, points, rng, box, None if whole else self.mask, probes=probes)
         return PointSet((found.points,), found.normals)
+
+    @property
+    def _by_owner(self) -> bool:
+        """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
+        return self.relation is None and all(getattr(r, "_by_owner", False) for r in self.taken)
 
     def mask(self, boundary: Boundary) -> Mask:
         keep = np.ones(len(boundary.points), dtype=np.bool_)
@@ -74,11 +82,11 @@ class Part(Place):
 
 def _owned(owners: tuple[object, ...], wanted: tuple[object, ...]) -> Mask:
     """Which owners are among the wanted ones; each different object is looked at once."""
-    known: dict[int, bool] = {}
-    for owner in owners:
-        if id(owner) not in known:
-            known[id(owner)] = any(same(owner, w) for w in wanted)
-    return np.fromiter((known[id(o)] for o in owners), np.bool_, len(owners))
+    different = dict(zip(map(id, owners), owners, strict=True))
+    known = {key: any(same(owner, w) for w in wanted) for key, owner in different.items()}
+    if len(set(known.values())) == 1:
+        return np.full(len(owners), next(iter(known.values())), dtype=np.bool_)
+    return np.fromiter(map(known.__getitem__, map(id, owners)), np.bool_, len(owners))
 
 
 def same(a: object, b: object) -> bool:

@@ -1,0 +1,91 @@
+"""Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4 where cheap.
+
+python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
+python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pibls
+from benchmarks.measure import threads
+from benchmarks.shape_problems import ENTRIES, Entry
+
+OUT = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes.json"
+
+
+def measured(entry: Entry, seed: int, limit: float) -> dict[str, Any]:
+    """One solve, with the true error of every unknown."""
+    problem, references = entry.build()
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=entry.tol, seed=seed, time_limit=limit, **entry.settings)
+    seconds = time.process_time() - began
+    rng = np.random.default_rng(1234)
+    X = np.concatenate([problem.domain.interior(3000, rng), problem.domain.boundary(1000, rng).points])
+    errors, relative, estimates = {}, 0.0, {}
+    for name, reference in references.items():
+        if reference is None:
+            continue
+        points, values = reference if isinstance(reference, tuple) else (X, reference(*X.T))
+        found = np.asarray(solution[name](*points.T))
+        errors[name] = float(np.abs(found - values).max())
+        relative = max(relative, errors[name] / float(np.abs(values).max()))
+        estimates[name] = float(solution[name].error.max)
+    return {
+        "name": entry.name, "seed": seed, "tol": entry.tol, "goal": entry.goal, "error": relative,
+        "holds": all(errors[k] <= estimates[k] for k in errors),
+        "ratio": min((estimates[k] / errors[k] for k in errors if errors[k] > 0), default=float("nan")),
+        "converged": solution.converged, "status": solution.status.name, "nodes": solution.nodes,
+        "cells": len(solution.space.tree) if hasattr(solution.space, "tree") else 1,
+        "seconds": seconds,
+    }  # fmt: skip
+
+
+def line(run: dict[str, Any]) -> str:
+    mark = "" if run["error"] <= run["goal"] else " MISSED"
+    mark += "" if run["holds"] else " BELOW"
+    mark += " FALSE" if run["converged"] and run["error"] > 3 * run["tol"] else ""
+    return (
+        f"{run['name']:26s} {run['seed']} error {run['error']:.1e} estimate/error {run['ratio']:8.1e} "
+        f"{run['status']:12s} {run['nodes']:6d} nodes {run['cells']:4d} cells {run['seconds']:6.1f} s{mark}"
+    )
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", action="append", help="part of a name")
+    parser.add_argument("--seeds", type=int, nargs="+", default=None)
+    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--dry", action="store_true", help="store nothing")
+    given = parser.parse_args(words)
+    runs: list[dict[str, Any]] = []
+    for entry in ENTRIES:
+        if given.only and not any(word in entry.name for word in given.only):
+            continue
+        for seed in given.seeds or (range(5) if entry.cheap else (0,)):
+            try:
+                run = measured(entry, seed, given.limit)
+            except Exception as e:
+                print(f"{entry.name:26s} {seed} {type(e).__name__}: {str(e)[:300]}", flush=True)
+                continue
+            runs.append(run)
+            print(line(run), flush=True)
+    if not given.dry:
+        OUT.write_text(json.dumps(runs, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    with threads(1):
+        main()

@@ -1,0 +1,188 @@
+r"""a(x) = f(r) cos nθ, f(r) sin nθ: functions around a point outside of the domain, in a hole.
+
+With z = x + iy seen from the centre, in units of a length R, two families, each closed under derivatives:
+
+- powers, zᵖ z̄^q and log|z| zᵖ z̄^q: for q = 0 harmonic, for q ≤ 1 what plane elasticity, Stokes flow and
+  plates are made of, for more what other terms of an equation bring;
+- Bessel functions, K_n(κr) e^{inθ} of -Δu + κ²u = 0 and Y_n(κr) e^{inθ} of Δu + κ²u = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.singular import expanded, falling
+
+_SLOWEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Annular:
+    """Functions around one point; there is nothing to draw.
+
+    ``orders`` are the n ≤ N, ``depth`` the highest power of z̄ beside them. For a ``rate`` κ above zero the
+    functions are K_n(κr), below zero Y_n(|κ|r), instead of powers.
+    """
+
+    centre: tuple[float, float]
+    length: float
+    orders: int
+    depth: int = 0
+    rate: float = 0.0
+
+    spread = 0
+    """They need no points all over the domain, but around the hole."""
+
+    @property
+    def size(self) -> int:
+        if self.rate:
+            return 2 * self.orders + 1
+        return 2 * self.orders * (self.depth + 1) + (self.depth + 1) ** 2
+
+    def reduced(self, share: float) -> Annular:
+        """Without the highest orders: for a second solution that does not share what is left over."""
+        return replace(self, orders=max(int(share * self.orders), 1))
+
+    def draw(self, box: Array, rng: np.random.Generator) -> AnnularBasis:
+        return AnnularBasis(
+            np.array(self.centre), np.array([self.length, self.orders, self.depth, self.rate], dtype=float)
+        )
+
+
+@dataclass(frozen=True)
+class AnnularBasis:
+    """The same as arrays: the centre (2,), and length, orders, depth and rate (4,)."""
+
+    centre: Array
+    form: Array
+
+    @cached_property
+    def _spec(self) -> Annular:
+        length, orders, depth, rate = self.form.tolist()
+        return Annular((0.0, 0.0), length, int(orders), int(depth), rate)
+
+    @property
+    def size(self) -> int:
+        return self._spec.size
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        spec = self._spec
+        z = ((X[:, 0] - self.centre[0]) + 1j * (X[:, 1] - self.centre[1])) / spec.length
+        most = max((sum(alpha) for alpha in alphas), default=0)
+        family: Any = _Bessel(z, spec, most) if spec.rate else _Powers(z, spec, most)
+        out = []
+        for alpha in alphas:
+            table = np.empty((len(X), self.size), order="F")
+            factors = [(n, c) for n, c in enumerate(expanded(*alpha)) if c]
+            scale, order, column = spec.length ** -sum(alpha), sum(alpha), 0
+            for group in family.groups:
+                total: Any = 0.0
+                for n, c in factors:
+                    part = family.derivative(group, order - n, n)
+                    total = total if part is None else total + (scale * c) * part
+                if np.isscalar(total):
+                    total = np.zeros((len(X), family.width(group)), dtype=complex)
+                # Re f and Im f: the cosines, and beside them the sines.
+                width = total.shape[1]
+                table[:, column : column + width] = total.real
+                column += width
+                if not family.is_real(group):
+                    table[:, column : column + width] = total.imag
+                    column += width
+            out.append(table)
+        return out
+
+
+class _Powers:
+    """∂ᵃ∂̄ᵇ of zᵖ z̄^q log|z|ˡ, with |z| about 1 at the rim of the hole.
+
+    A group is (q, -1), all z⁻ⁿ z̄^q of one q, or (q, p), the function log|z| zᵖ z̄^q with p ≥ q: its conjugate
+    is the same two functions.
+    """
+
+    def __init__(self, z: Any, spec: Annular, most: int) -> None:
+        self.orders = spec.orders
+        self.log = np.log(np.maximum(np.abs(z), _SLOWEST))
+        self.down = np.empty((len(z), spec.orders + most + 1), dtype=complex, order="F")  # z^-n
+        self.down[:, 0] = 1.0
+        inverse = 1.0 / z
+        for n in range(1, self.down.shape[1]):
+            self.down[:, n] = self.down[:, n - 1] * inverse
+        self.up = [z**n for n in range(spec.depth + 1)]
+        logs = [(q, p) for p in range(spec.depth + 1) for q in range(p + 1)]
+        self.groups = [(q, -1) for q in range(spec.depth + 1)] + logs
+
+    def is_real(self, group: tuple[int, int]) -> bool:
+        return group[0] == group[1]
+
+    def width(self, group: tuple[int, int]) -> int:
+        return self.orders if group[1] < 0 else 1
+
+    def derivative(self, group: tuple[int, int], a: int, b: int) -> Any:
+        """(rows, width), or None where it is zero."""
+        q, p = group
+        g, dg = falling(q, b)
+        if p < 0:
+            if not g:
+                return None
+            part = self.down[:, 1 + a : 1 + a + self.orders] * (g * _all_falling(self.orders, a))
+            return part if q == b else part * np.conj(self._power(q - b))[:, None]
+        # log|z| = (log z + log z̄)/2, and ∂ᵃ(zᵖ log z) = (f log z + f') z^(p-a).
+        f1, df = falling(p, a)
+        weight = 0.5 * (df * g + f1 * dg) + f1 * g * self.log
+        return (weight * self._power(p - a) * np.conj(self._power(q - b)))[:, None]
+
+    def _power(self, n: int) -> Any:
+        return self.up[n] if n >= 0 else self.down[:, -n]
+
+
+@lru_cache(maxsize=256)
+def _all_falling(orders: int, a: int) -> Array:
+    """dᵃ/dzᵃ z⁻ⁿ = f z^(-n-a) for n = 1 … orders: the factors f."""
+    return np.array([falling(-n, a)[0] for n in range(1, orders + 1)])
+
+
+class _Bessel:
+    """∂ᵃ∂̄ᵇ of Z_n(κr) e^{inθ}: each derivative is a neighbour in n, times κ/2. Groups are n = 0 and n > 0."""
+
+    def __init__(self, z: Any, spec: Annular, most: int) -> None:
+        from scipy import special
+
+        self.rate, self.orders, self.most = abs(spec.rate) * spec.length, spec.orders, most
+        self.decays = spec.rate > 0
+        size = np.abs(z)
+        r = self.rate * size
+        one = np.where(size > 0, z / np.maximum(size, _SLOWEST), 1.0)
+        radial = special.kv if self.decays else special.yn
+        # Z_-n = ±Z_n: K is even in n, Y has the sign of n.
+        self.value = np.empty((len(z), spec.orders + 2 * most + 1), dtype=complex, order="F")
+        turn = np.ones_like(one)
+        for n in range(spec.orders + most + 1):
+            f = radial(n, r)
+            self.value[:, most + n] = f * turn
+            if 0 < n <= most:
+                sign = 1.0 if self.decays or n % 2 == 0 else -1.0
+                self.value[:, most - n] = sign * f * np.conj(turn)
+            turn = turn * one
+        sizes = np.abs(radial(np.arange(spec.orders + 1), self.rate))
+        self.unit = 1.0 / np.maximum(sizes, _SLOWEST)
+        self.groups = [0, 1]
+
+    def is_real(self, group: int) -> bool:
+        return group == 0
+
+    def width(self, group: int) -> int:
+        return self.orders if group else 1
+
+    def derivative(self, group: int, a: int, b: int) -> Any:
+        # ∂(K_n e^{inθ}) = -κ/2 K_{n-1} e^{i(n-1)θ}, ∂̄ = -κ/2 K_{n+1} …; of Y the first has the other sign.
+        sign = (-1.0) ** (a + b) if self.decays else (-1.0) ** b
+        n = np.arange(1, self.orders + 1) if group else np.array([0])
+        first = self.most + int(n[0]) - a + b
+        return self.value[:, first : first + len(n)] * (sign * (0.5 * self.rate) ** (a + b) * self.unit[n])

@@ -1,0 +1,193 @@
+"""Functions around holes: derivatives, what is found of a domain, and what is solved with them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Annular
+from pibls.diagnose.holes import Around, holes_of
+from pibls.problem.lowering import lower
+
+x, y = sp.symbols("x y")
+u, v = sp.Function("u")(x, y), sp.Function("v")(x, y)
+SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
+SPECS = [
+    Annular((0.1, 0.2), 0.4, 5),
+    Annular((0.1, 0.2), 0.4, 4, 1),
+    Annular((0.1, 0.2), 0.4, 3, 2),
+    Annular((0.1, 0.2), 0.4, 4, rate=3.0),
+    Annular((0.1, 0.2), 0.4, 4, rate=-3.0),
+]
+
+
+def laplacian(e: Any) -> Any:
+    return e.diff(x, 2) + e.diff(y, 2)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_derivatives(spec: Annular) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 1.5, (30, 2))
+    basis = spec.draw(np.zeros((2, 2)), rng)
+    assert basis.jets(X, [(0, 0)])[0].shape == (30, spec.size)
+    for alpha in [(1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (2, 2), (3, 1)]:
+        for axis in (0, 1):
+            if not alpha[axis]:
+                continue
+            below = tuple(a - (i == axis) for i, a in enumerate(alpha))
+            step = 1e-5 * np.eye(2)[axis]
+            ahead, behind = (basis.jets(X + s * step, [below])[0] for s in (1, -1))
+            found = basis.jets(X, [alpha])[0]
+            scale = np.maximum(np.abs(found).max(axis=0), 1e-12)
+            assert np.all(np.abs((ahead - behind) / 2e-5 - found) < 1e-6 * scale + 1e-9)
+
+
+@pytest.mark.parametrize("spec", [s for s in SPECS if not s.depth], ids=str)
+def test_they_solve_their_equation(spec: Annular) -> None:
+    X = np.random.default_rng(1).uniform(0.5, 1.5, (30, 2))
+    basis = spec.draw(np.zeros((2, 2)), np.random.default_rng(0))
+    value, xx, yy = basis.jets(X, [(0, 0), (2, 0), (0, 2)])
+    assert np.all(np.abs(xx + yy - spec.rate * abs(spec.rate) * value) < 1e-12 * np.abs(xx).max(axis=0))
+
+
+def found_in(domain: Any, equation: Any = None) -> Around:
+    equation = laplacian(u) if equation is None else equation
+    problem = pibls.Problem(domain, [sp.Eq(equation, 0)], [pibls.Dirichlet(u, 0)])
+    return holes_of(lower(problem), domain)
+
+
+def test_holes_of_differences_polygons_and_level_sets() -> None:
+    disc = pibls.Disk((x, y), (0.3, 0.4), 0.1)
+    (hole,) = found_in(SQUARE - disc).holes
+    assert np.allclose(hole.centres, [(0.3, 0.4, 0.1)], atol=1e-6)
+    corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    two = pibls.Polygon(
+        (x, y), corners, holes=[[(0.2, 0.2), (0.4, 0.2), (0.4, 0.4)], [(0.6, 0.6), (0.8, 0.6), (0.7, 0.8)]]
+    )
+    assert len(found_in(two).holes) == 2
+    ring = pibls.Implicit((x**2 + y**2 - 1) * (x**2 + y**2 - sp.Rational(1, 5)), {x: (-2, 2), y: (-2, 2)})
+    assert len(found_in(ring).holes) == 1
+    assert not found_in(SQUARE)
+    assert not found_in(SQUARE - pibls.Disk((x, y), (0, 0), 0.3))  # a notch is no hole
+
+
+def test_a_long_hole_has_several_centres() -> None:
+    slot = pibls.Ellipse((x, y), (0.5, 0.5), (0.3, 0.08), 0.4)
+    (hole,) = found_in(SQUARE - slot).holes
+    assert 3 < len(hole.centres) <= 12
+    assert np.all(slot.contains(np.array(hole.centres)[:, :2]))
+
+
+def test_images_lie_outside() -> None:
+    domain = SQUARE - pibls.Disk((x, y), (0.15, 0.2), 0.1)
+    images = found_in(domain).images
+    centres = {(round(i.centre[0], 6), round(i.centre[1], 6)) for i in images}
+    assert centres == {(-0.15, 0.2), (0.15, -0.2), (-0.15, -0.2)}
+
+
+def test_bessel_functions_where_the_equation_asks_for_them() -> None:
+    domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
+    assert found_in(domain, laplacian(u) - 9 * u).rate == 3.0
+    assert found_in(domain, laplacian(u) + 4 * u).rate == -2.0
+    assert found_in(domain, laplacian(u)).depth == 0
+    assert found_in(domain, laplacian(laplacian(u))).depth == 1
+    assert found_in(domain, laplacian(u) + u.diff(x) - x * u).depth == 2
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_discs_in_a_disc(seed: int, tmp_path: Path) -> None:
+    """Between eccentric circles the solution of Δu = 0 is the logarithm of a ratio of distances."""
+    inner = pibls.Disk((x, y), (0.4, 0), 0.3)
+    domain = pibls.Disk((x, y), (0, 0), 1) - inner
+    # Both circles are level lines of |z - a|/|z - 1/a|.
+    a = float(sp.nsolve((0.7 - x) / (1 / x - 0.7) - (x - 0.1) / (1 / x - 0.1), x, 0.45))
+    exact = sp.log((x - a) ** 2 + y**2) - sp.log((x - 1 / a) ** 2 + y**2)
+    level = float(exact.subs({x: 0.7, y: 0}))
+    rim = float(exact.subs({x: 1, y: 0}))
+    problem = pibls.Problem(
+        domain, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, level, on=inner), pibls.Dirichlet(u, rim)]
+    )
+    solution = pibls.solve(problem, seed=seed)
+    X = domain.interior(500, np.random.default_rng(3))
+    error = np.abs(solution(*X.T) - sp.lambdify((x, y), exact)(*X.T)).max()
+    assert solution.converged
+    assert error <= solution.error.max < 1e-9
+    solution.save(tmp_path / "rings.pibls")
+    assert np.array_equal(pibls.load(tmp_path / "rings.pibls")(*X.T), solution(*X.T))
+
+
+def test_kirsch() -> None:
+    """A free hole in a plate under tension: three times the stress at its side."""
+    hole = pibls.Disk((x, y), (0, 0), 1)
+    domain = pibls.Box({x: (-3, 3), y: (-3, 3)}) - hole
+    nu = sp.Rational(3, 10)
+
+    def stress(a: Any, b: Any) -> tuple[Any, Any, Any]:
+        c = 1 / (1 - nu**2)
+        shear = (a.diff(y) + b.diff(x)) / (2 * (1 + nu))
+        return c * (a.diff(x) + nu * b.diff(y)), c * (b.diff(y) + nu * a.diff(x)), shear
+
+    sxx, syy, sxy = stress(u, v)
+    r2 = x**2 + y**2
+    c2, c4 = (x**2 - y**2) / r2, ((x**2 - y**2) ** 2 - 4 * x**2 * y**2) / r2**2
+    s2, s4 = 2 * x * y / r2, 4 * x * y * (x**2 - y**2) / r2**2
+    # Kirsch's stresses in Cartesian components.
+    txx = 1 - (sp.Rational(3, 2) * c2 + c4) / r2 + sp.Rational(3, 2) * c4 / r2**2
+    tyy = -(c2 / 2 - c4) / r2 - sp.Rational(3, 2) * c4 / r2**2
+    txy = -(s2 / 2 + s4) / r2 + sp.Rational(3, 2) * s4 / r2**2
+    right, top = sp.Or(sp.Eq(x, 3), sp.Eq(x, -3)), sp.Or(sp.Eq(y, 3), sp.Eq(y, -3))
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(sxx.diff(x) + sxy.diff(y), 0), sp.Eq(sxy.diff(x) + syy.diff(y), 0)],
+        [
+            pibls.Condition(sp.Eq(sxx * x + sxy * y, 0), on=hole),
+            pibls.Condition(sp.Eq(sxy * x + syy * y, 0), on=hole),
+            pibls.Condition(sp.Eq(sxx, txx), on=right),
+            pibls.Condition(sp.Eq(sxy, txy), on=right),
+            pibls.Condition(sp.Eq(syy, tyy), on=top),
+            pibls.Condition(sp.Eq(sxy, txy), on=top),
+            pibls.Dirichlet(u, 0, on={x: 0, y: 1}),
+            pibls.Dirichlet(v, 0, on={x: 1, y: 0}),
+            pibls.Dirichlet(v, 0, on={x: -1, y: 0}),
+        ],
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    assert abs(float(solution.evaluate(sxx, 0.0, 1.0)) - 3.0) < 1e-6
+
+
+def test_unknowns_of_very_different_size() -> None:
+    """1e-6 beside 1e5, coupled by factors of 1e10: each is right to its own size."""
+    domain = pibls.Disk((x, y), (0, 0), 1) - pibls.Disk((x, y), (0, 0.3), 0.25)
+    exact = {u: 1e-6 * sp.sin(x + y), v: 1e5 * (2 + x * y + sp.cos(y))}
+
+    def both(a: Any, b: Any) -> list[Any]:
+        return [laplacian(a) - 1e-11 * b, laplacian(b) - b + 1e10 * a.diff(x)]
+
+    equations = [sp.Eq(one, other) for one, other in zip(both(u, v), both(*exact.values()), strict=True)]
+    problem = pibls.Problem(domain, equations, [pibls.Dirichlet(w, e) for w, e in exact.items()])
+    solution = pibls.solve(problem, time_limit=60)
+    X = domain.interior(300, np.random.default_rng(0))
+    assert solution.converged
+    for w, e in exact.items():
+        values = sp.lambdify((x, y), e)(*X.T)
+        assert np.abs(solution[w](*X.T) - values).max() < 1e-9 * np.abs(values).max()
+
+
+def test_points_of_the_rim_are_its_own() -> None:
+    domain = SQUARE - pibls.Disk((x, y), (0.3, 0.4), 0.1)
+    around = found_in(domain)
+    rim = around.holes[0].rim(30)
+    assert np.allclose(np.hypot(rim.points[:, 0] - 0.3, rim.points[:, 1] - 0.4), 0.1)
+    inner = around.inside(8, domain)
+    assert len(inner) > 20
+    assert np.all(domain.contains(inner))
+    sizes = [sum(f.size for f in around.functions(n)) for n in (4, 8, 16)]
+    assert all(a < b for a, b in pairwise(sizes))
