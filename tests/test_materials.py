@@ -166,6 +166,12 @@ def test_mirrored_waves_have_their_derivatives(space: int, dimension: int) -> No
             assert np.abs(slope - exact).max() <= 1e-6 * max(np.abs(exact).max(), 1.0)
 
 
+def test_a_plate_with_a_hole_has_waves_around_it() -> None:
+    exact = x / (x**2 + y**2) + sp.log(x**2 + y**2) + x * y
+    plate = SQUARE - pibls.Disk((x, y), (0, 0), 0.4)
+    check(pibls.Problem(plate, [u.diff(x, 2) + u.diff(y, 2)], [pibls.Dirichlet(u, exact)]), exact)
+
+
 def test_what_pieces_cannot_do_is_said() -> None:
     _, k, _ = inclusion(2, 1)
     flux = pibls.div(k * pibls.grad(u))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import erf
 
 import pibls
 from pibls.basis import ProductBasis
@@ -127,3 +128,91 @@ def test_two_unknowns_of_different_order() -> None:
     exact = np.exp(-T / 2) * (np.cos(root * T) - np.sin(root * T) / np.sqrt(3.0))
     assert solution.converged
     assert np.abs(solution["u"](1.0, T) - np.sin(1.0) * exact).max() < 1e-9
+
+
+def test_a_rod_that_is_quenched_at_its_ends() -> None:
+    """u = 1 at the start, 0 at the ends at once: against its images, from a moment on."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 0.2),
+        [u.diff(t) - u.diff(x, 2)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X = np.concatenate([np.geomspace(1e-6, 0.5, 100), np.linspace(0, 1, 50)])
+    assert solution.converged
+    assert solution.notes["promised"] < 1e-9
+    assert "does not fit" in solution.explanation
+    for T in (1e-8, 1e-4, 1e-2, 0.2):
+        k = np.arange(-6, 7)[:, None]
+        parts = [erf((X - 2 * k + s) / np.sqrt(4 * T)) for s in (-1, 0, 1)]
+        exact = (parts[1] - 0.5 * (parts[0] + parts[2])).sum(axis=0)
+        assert np.abs(solution(X, T) - exact).max() <= min(1e-6, solution.error.max)
+    times, errors = solution.error.over_time()
+    assert errors[0] > solution.error.max
+    assert times[-1] == pytest.approx(0.2)
+
+
+def test_a_kinked_payoff() -> None:
+    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1."""
+    S, q = sp.symbols("S q")
+    V = sp.Function("V")(S, q)
+    problem = pibls.Problem(
+        pibls.Interval(S, 0, 400).during(q, 0, 1),
+        [V.diff(q) - sp.Rational(1, 50) * S**2 * V.diff(S, 2) - S * V.diff(S) / 20 + V / 20],
+        [
+            pibls.Dirichlet(V, 0, on=sp.Eq(S, 0)),
+            pibls.Dirichlet(V, S - 100 * sp.exp(-q / 20), on=sp.Eq(S, 400)),
+            pibls.Initial(V, sp.Max(S - 100, 0)),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-7)
+    assert solution.converged
+    assert abs(solution(100, 1) - 10.450583572) < 1e-8
+
+
+def test_a_square_drum_over_ten_periods() -> None:
+    y = sp.Symbol("y")
+    w = sp.Function("w")(x, y, t)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 14),
+        [w.diff(t, 2) - w.diff(x, 2) - w.diff(y, 2)],
+        [
+            pibls.Dirichlet(w, 0),
+            pibls.Initial(w, sp.sin(sp.pi * x) * sp.sin(sp.pi * y)),
+            pibls.Initial(w.diff(t), 0),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X, Y, T = problem.domain.interior(500, np.random.default_rng(0)).T
+    exact = np.sin(np.pi * X) * np.sin(np.pi * Y) * np.cos(np.sqrt(2) * np.pi * T)
+    error = np.abs(solution(X, Y, T) - exact).max()
+    assert solution.converged
+    assert error <= min(1e-6, solution.error.max)
+
+
+def test_a_pressure_without_a_rate() -> None:
+    """Taylor and Green's vortices on a periodic square at Re = 100."""
+    y = sp.Symbol("y")
+    a, b, p = (sp.Function(name)(x, y, t) for name in "abp")
+    box = pibls.Box({x: (0, 2 * sp.pi), y: (0, 2 * sp.pi)}).during(t, 0, 0.5)
+
+    def forces(c: Any) -> Any:
+        return c.diff(t) + a * c.diff(x) + b * c.diff(y) - (c.diff(x, 2) + c.diff(y, 2)) / 100
+
+    problem = pibls.Problem(
+        box,
+        [forces(a) + p.diff(x), forces(b) + p.diff(y), a.diff(x) + b.diff(y)],
+        [
+            *(pibls.Periodic(c, z) for c in (a, b, p) for z in (x, y)),
+            pibls.Initial(a, sp.sin(x) * sp.cos(y)),
+            pibls.Initial(b, -sp.cos(x) * sp.sin(y)),
+            pibls.Condition(sp.Eq(p, sp.exp(-t / 25) / 2), on={x: 0, y: 0}),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X, Y, T = box.interior(300, np.random.default_rng(0)).T
+    assert solution.converged
+    exact = np.sin(X) * np.cos(Y) * np.exp(-T / 50)
+    assert np.abs(solution["a"](X, Y, T) - exact).max() < 1e-6
+    exact = (np.cos(2 * X) + np.cos(2 * Y)) / 4 * np.exp(-T / 25)
+    assert np.abs(solution["p"](X, Y, T) - exact).max() < 1e-6

@@ -68,6 +68,11 @@ class Solution(SolutionDoors):
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."
+        if "promised" in self.notes:
+            text += (
+                " The beginning does not fit what holds at the sides: the estimate is for all times from "
+                f"{self.notes['promised']:.3g} on; error.over_time() has those before."
+            )
         if self.notes.get("lost") is not None:
             text += f" No digit is left after {self.notes['lost']:.6g}."
         if corners:

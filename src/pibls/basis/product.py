@@ -6,11 +6,13 @@ itself, 1, cos πξ, sin πξ, …, sin πKξ: waves with whole wavenumbers are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
 
@@ -57,7 +59,7 @@ class ProductBasis:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.sizes))
+        return math.prod(self.sizes)
 
     def factor(self, X: Array, axis: int, order: int) -> Array:
         """∂^order of the factors along an axis, (N, sizes[axis])."""
@@ -96,3 +98,49 @@ class ProductBasis:
     def seen_from(self, centre: Array, half: Array) -> ProductBasis:
         """The same functions of the coordinates (x - centre)/half."""
         return ProductBasis(self.sizes, self.repeated, (self.centre - centre) / half, self.half / half)
+
+
+_ENTRIES = 1 << 21  # coefficients gathered at once
+
+
+@dataclass(frozen=True)
+class Products:
+    """The same products in many cells: all points are evaluated at once, each in its own."""
+
+    sizes: tuple[int, ...]
+    repeated: tuple[int, ...]
+    centres: Array
+    halves: Array
+
+    @classmethod
+    def of(cls, bases: Sequence[object]) -> Products | None:
+        """None where they are something else, or not alike."""
+        found = [b for b in bases if isinstance(b, ProductBasis)]
+        if not found or len(found) < len(bases) or len({(b.sizes, b.repeated) for b in found}) > 1:
+            return None
+        centres, halves = (np.array([getattr(b, name) for b in found]) for name in ("centre", "half"))
+        return cls(found[0].sizes, found[0].repeated, centres, halves)
+
+    def sums(
+        self, X: Array, cells: npt.NDArray[np.intp], wanted: Sequence[tuple[MultiIndex, Array]]
+    ) -> Array:
+        """∂^α A w for each wanted (α, w), w (cells, functions), of the cell of each point: (wanted, N)."""
+        out = np.empty((len(wanted), len(X)))
+        step = max(_ENTRIES // int(np.prod(self.sizes)), 1)
+        for first in range(0, len(X), step):
+            part = slice(first, first + step)
+            mine = cells[part]
+            half = self.halves[mine]
+            U = (X[part] - self.centres[mine]) / half
+            known: dict[tuple[int, int], Array] = {}
+            for i, (alpha, w) in enumerate(wanted):
+                left = w[mine]
+                for axis, order in enumerate(alpha):
+                    if (axis, order) not in known:
+                        family = waves if axis in self.repeated else legendre
+                        table = family(U[:, axis], self.sizes[axis], order)
+                        known[axis, order] = table / half[:, axis, None] ** order if order else table
+                    left = left.reshape(len(U), self.sizes[axis], -1)
+                    left = np.matmul(known[axis, order][:, None, :], left)[:, 0]
+                out[i, part] = left[:, 0]
+        return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,7 +57,7 @@ class FlatFace:
 
     def measure(self, lengths: Array) -> float:
         sides = [(b - a) / lengths[i] for i, (a, b) in enumerate(self.bounds) if i != self.axis]
-        return float(np.prod(sides))
+        return math.prod(map(float, sides))
 
     def touches(self, X: Array, tolerance: Array) -> Mask:
         low, high = np.array(self.bounds).T

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -45,6 +45,11 @@ class Rows:
 
 Matrix = Array | Rows | Blocks | Spread
 """Held, streamed, block-sparse, or that in pieces which may be elsewhere."""
+
+
+def is_streamed(A: Matrix) -> TypeGuard[Rows]:
+    """Whether every pass over the matrix makes its rows anew."""
+    return isinstance(A, Rows)
 
 
 def norms(A: Matrix, axis: int) -> Array:

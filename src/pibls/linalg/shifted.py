@@ -12,7 +12,57 @@ from scipy.sparse.linalg import splu
 
 from pibls.arrays import Array
 
+_SINGULAR = 1e-14
 Complex = npt.NDArray[np.complex128]
+Numbers = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """M₀, M₁, … as arrays (rows, columns)."""
+
+    parts: tuple[Array, ...]
+
+    def at(self, shift: complex) -> Any:
+        """Σ_a λ^a M_a."""
+        A = self.parts[0] + 0.0 * shift
+        for a, M in enumerate(self.parts[1:], start=1):
+            A = A + shift**a * M
+        return A
+
+    def sizes(self, A: Any) -> Array:
+        """The largest entry of each row."""
+        return np.asarray(np.abs(A).max(axis=1))
+
+    def factored(self, A: Any, scale: Array) -> Any:
+        """b ↦ the solution of A z = b, with the rows scaled."""
+        return _factored(scale[:, None] * A)
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """The same with few entries, all at the same places: ``data`` (parts, entries) by columns."""
+
+    shape: tuple[int, int]
+    starts: Numbers
+    rows: Numbers
+    data: Array
+
+    def at(self, shift: complex) -> Any:
+        return shift ** np.arange(len(self.data)) @ self.data
+
+    def sizes(self, A: Any) -> Array:
+        out = np.zeros(self.shape[0])
+        np.maximum.at(out, self.rows, np.abs(A))
+        return out
+
+    def factored(self, A: Any, scale: Array) -> Any:
+        M = sparse.csc_matrix(self.shape, dtype=A.dtype)
+        M.data, M.indices, M.indptr = A * scale[self.rows], self.rows, self.starts
+        lu = splu(M)
+        if np.iscomplexobj(A):
+            return lu.solve
+        return lambda b: lu.solve(np.ascontiguousarray(b.real)) + 1j * lu.solve(np.ascontiguousarray(b.imag))
 
 
 @dataclass(frozen=True)
@@ -23,21 +73,16 @@ class Shifted:
     solvers: tuple[Any, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, parts: list[Any], shifts: Complex) -> Shifted:
+    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
         """Raises a LinAlgError or RuntimeError where one of them is singular."""
         scale = None
         solvers = []
         for shift in shifts:
-            real = abs(shift.imag) == 0.0
-            factor = shift.real if real else shift
-            A = parts[0] if real else parts[0].astype(complex)
-            for a, M in enumerate(parts[1:], start=1):
-                A = A + factor**a * M
+            A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
-                size = abs(A).max(axis=1)
-                size = np.asarray(size.todense()).ravel() if sparse.issparse(size) else size
+                size = parts.sizes(A)
                 scale = 1.0 / np.where(size > 0, size, 1.0)
-            solvers.append(_factored(A, scale))
+            solvers.append(parts.factored(A, scale))
         assert scale is not None
         return cls(scale, tuple(solvers))
 
@@ -46,21 +91,30 @@ class Shifted:
         return np.stack([s(self.scale * B[:, i]) for i, s in enumerate(self.solvers)], axis=1)
 
 
-def _factored(A: Any, scale: Array) -> Any:
-    if sparse.issparse(A):
-        lu = splu(sparse.diags(scale).dot(A).tocsc())
-        if A.dtype.kind == "c":
-            return lu.solve
-        return lambda b: lu.solve(np.ascontiguousarray(b.real))
-    A = scale[:, None] * A
+def _factored(A: Any) -> Any:
     if A.shape[0] == A.shape[1]:
         factors = linalg.lu_factor(A, check_finite=False)
         if not np.all(np.abs(np.diag(factors[0])) > 0):
             raise np.linalg.LinAlgError("singular")
         return lambda b: linalg.lu_solve(factors, b, check_finite=False)
+    (reflectors, tau), R = linalg.qr(A, mode="raw", check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    if diagonal.min() > _SINGULAR * diagonal.max():
+        n = A.shape[1]
+        multiply = linalg.get_lapack_funcs("unmqr" if np.iscomplexobj(A) else "ormqr", (reflectors,))
+        turn = "C" if np.iscomplexobj(A) else "T"
+
+        def solved(b: Complex) -> Complex:
+            parts = b[:, None] if np.iscomplexobj(A) else np.stack([b.real, b.imag], axis=1)
+            turned = multiply("L", turn, reflectors, tau, parts, max(64 * parts.shape[1], 64))[0]
+            z = linalg.solve_triangular(R[:n], turned[:n], check_finite=False)
+            return np.asarray(z[:, 0] if z.shape[1] == 1 else z[:, 0] + 1j * z[:, 1])
+
+        return solved
+    # Something is free, such as the level of a pressure: the rest is found all the same.
     Q, R, order = linalg.qr(A, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(diagonal > 1e-14 * diagonal[0]))
+    rank = int(np.count_nonzero(diagonal > _SINGULAR * diagonal[0]))
     Q, R = Q[:, :rank].conj().T.copy(), R[:rank, :rank].copy()
 
     def solve(b: Complex) -> Complex:

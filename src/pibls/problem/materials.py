@@ -336,6 +336,20 @@ def _normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tup
     return out
 
 
+def in_one_piece(problem: Problem) -> Materials | None:
+    """A domain with gaps as one piece, for waves around them; None where it has none."""
+    domain = problem.domain
+    known = len(domain.coordinates) in (2, 3) and time_of(domain) is None
+    if not known or any(s.region.is_sum for s in problem.statements):
+        return None
+    if all(face.plane() is not None for face in faces_of(domain)):
+        return None
+    division = Division.of(domain, lambda X: np.zeros(len(X), dtype=np.intp), ())
+    if len(division) > 1 or not division.gaps(0):
+        return None
+    return Materials(domain, division, len(problem.unknowns), ())
+
+
 def refuse_pieces(problem: Problem) -> None:
     """Raise a ProblemError for jumps on slanted or curved surfaces that are not solved."""
     jumps = [str(s.expression) for s in problem.breaks.slanted if s.flux]

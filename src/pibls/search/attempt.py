@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -138,6 +138,19 @@ def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
         judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
     return {name: norms_of(j.values, j.relative) for name, j in judged.items()}, unknowns
+
+
+def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
+    """max|u - g| of each unknown where its values g are given: on the boundary, at the start."""
+    out = np.zeros(bench.lowered.unknowns)
+    for r in bench.lowered.residuals:
+        known, found = bench.known.get(id(r)), residuals.get(r.name)
+        if known is None or found is None or r.nonlinear or r.region.is_sum or r.region.is_inside:
+            continue
+        if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
+            k = r.linear[0].unknown
+            out[k] = max(out[k], found.max / float(np.abs(known.coefficients).max(initial=0.0)))
+    return out
 
 
 def _seen(space: Space, bench: Bench) -> Space:

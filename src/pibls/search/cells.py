@@ -19,9 +19,9 @@ from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
-from pibls.search.attempt import Attempt, judge
+from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
-from pibls.search.estimate import Where, compare, unknowns_at
+from pibls.search.estimate import Where, at_least, compare, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
@@ -139,6 +139,7 @@ class CellPlan(Plan):
         second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
+        error = at_least(error, misfits(bench, found.residuals))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
             fall = min(max(10.0**-self._rate, 0.1), 1.0)

@@ -141,9 +141,10 @@ class Places:
                 return None
         elif lowered.interfaces.planes:
             return None
-        return cls(
-            bench, tuple(conditions), tuple(periods), orders, _partners(inside, e.axis, lowered.unknowns)
-        )
+        partners = _partners(inside, e.axis, lowered.unknowns)
+        made = cls(bench, tuple(conditions), tuple(periods), orders, partners)
+        closed = all(made.repeated[free.index(r.region.period or 0)] for r in periods)
+        return made if closed or len(free) == 1 else None
 
     def basis(
         self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
@@ -194,10 +195,12 @@ class Places:
     def lines(self, found: Resolution) -> Lines:
         """All rows."""
         lowered = self.bench.lowered
-        groups = [self._equation(i, r, found) for i, r in enumerate(self.equations)]
+        square = len(self.free) == 1 or self._is_square(found)
+        groups = [self._equation(i, r, found, square) for i, r in enumerate(self.equations)]
         d = lowered.dimension
         for r, X, normals in self.conditions:
-            X, normals = self._on_faces(r, X, normals, found)
+            if len(self.free) > 1:
+                X, normals = _side_points(r.region, self, found, square)
             cells = found.tree.locate(X)
             groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
         for r in self.periods:
@@ -231,20 +234,21 @@ class Places:
         groups = tuple(group_of(r, (site,), np.zeros_like(site.points), self.axis) for r in self.equations)
         return Lines(len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(e.orders))
 
-    def _equation(self, number: int, residual: Residual, found: Resolution) -> Group:
-        k = self.partner[number]
-        counts = []
-        for i, n in enumerate(found.sizes):
-            less = 0 if found.repeated[i] or len(self.free) > 1 else self.orders[i][k]
-            counts.append(n - less)
-        site = self.grid(found, tuple(counts))
+    def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> Group:
+        site = self.grid(found, self._counts(number, found) if square else found.sizes)
         return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
 
-    def _on_faces(self, r: Residual, X: Array, normals: Array, found: Resolution) -> tuple[Array, Array]:
-        """In the plane as many points on a side as it has functions, towards its ends; on a line its ends."""
-        if len(self.free) == 1:
-            return X, normals
-        return _side_points(r.region, self.bench, self.axis, self.free, found)
+    def _is_square(self, found: Resolution) -> bool:
+        """Whether there are as many rows as functions on a rectangle."""
+        rows = sum(int(np.prod(self._counts(i, found))) for i in range(len(self.equations)))
+        rows += sum(len(_side_points(r.region, self, found, True)[0]) for r, _, _ in self.conditions)
+        return bool(rows == found.functions * self.bench.lowered.unknowns)
+
+    def _counts(self, number: int, found: Resolution) -> tuple[int, ...]:
+        """Points along each coordinate of an equation, where there are as many rows as columns."""
+        k = self.partner[number]
+        less = [0 if yes else self.orders[i][k] for i, yes in enumerate(found.repeated)]
+        return tuple(n - m for n, m in zip(found.sizes, less, strict=True))
 
     def _ties(self, found: Resolution) -> list[Group]:
         """Values and derivatives, or fluxes, that two cells share."""
@@ -402,25 +406,41 @@ def _ends(region: Region, bench: Bench, free: list[int]) -> tuple[Array, Array] 
     return X, seen[0][:, len(free) :]
 
 
-def _side_points(
-    region: Region, bench: Bench, axis: int, free: tuple[int, ...], found: Resolution
-) -> tuple[Array, Array]:
+def _side_points(region: Region, places: Places, found: Resolution, square: bool) -> tuple[Array, Array]:
+    """The points of a condition on the sides of a rectangle.
+
+    Gauss's, as many as functions less those that the other two sides take; the corners belong to the sides
+    across the first coordinate. Where that makes no square system, a few more, towards the ends.
+    """
+    bench, free = places.bench, places.free
+    spots = region.spots(bench.domain)
+    if len(spots):
+        X = np.zeros((1, len(bench.box)))
+        X[:, free] = spots[:1, free]
+        return X, np.zeros_like(X)
     points, normals = [], []
     rng = np.random.default_rng(0)
     for face in faces_of(bench.domain):
         plane = face.plane()
-        if plane is None or plane[0] == axis:
+        if plane is None or plane[0] == places.axis:
             continue
         along = next(i for i in free if i != plane[0])
-        n = found.sizes[free.index(along)] + 2
-        s = 0.5 - 0.5 * np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        number = free.index(along)
+        n, order, yes = found.sizes[number], max(places.orders[number]), found.repeated[number]
+        if yes:
+            s = nodes_of(n, True)
+        elif square:
+            s = nodes_of(n - order, False)
+            if number == 1:
+                s = np.concatenate([[-1.0], s, [1.0]])
+        else:
+            s = -np.cos(np.pi * (np.arange(n + 2) + 0.5) / (n + 2))
         edge = face.at(np.full((1, face.dimension), 0.5), rng)
-        X = np.repeat(edge.points, n, axis=0)
-        X[:, along] = bench.box[along, 0] + s * (bench.box[along, 1] - bench.box[along, 0])
-        moved = Boundary(X, np.repeat(edge.normals, n, axis=0), edge.owners * n)
-        held = region.mask(moved)
-        if region.plane() is not None:
-            held = np.full(n, region.plane() == plane)
+        low, high = bench.box[along]
+        X = np.repeat(edge.points, len(s), axis=0)
+        X[:, along] = np.where(s == 1.0, high, low + 0.5 * (s + 1.0) * (high - low))
+        moved = Boundary(X, np.repeat(edge.normals, len(s), axis=0), edge.owners * len(s))
+        held = region.mask(moved) if region.plane() is None else np.full(len(s), region.plane() == plane)
         points.append(X[held])
         normals.append(moved.normals[held])
     return np.concatenate(points), np.concatenate(normals)

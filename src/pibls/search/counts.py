@@ -2,8 +2,8 @@ r"""N functions ↦ how many points, and where: enough inside, more towards the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from math import prod
 from typing import cast
 
 import numpy as np
@@ -30,16 +30,17 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     cells = getattr(spec, "cells", None)
     if cells is not None:
         local = default_points(cast("Decomposed", spec).local, domain, density)
-        across = max(prod(cells) // c for c in cells)
+        across = max(math.prod(cells) // c for c in cells)
         return replace(
-            local, interior=local.interior * prod(cells), boundary=local.boundary * across,
+            local, interior=local.interior * math.prod(cells), boundary=local.boundary * across,
             initial=local.initial * across, rule="sobol",
         )  # fmt: skip
     if d == 1:
         return Points(2 * nodes, 2, 1, rule="chebyshev")
     stretch = _stretch(spec, d)
     face = 1.5 * (2 * nodes) ** ((d - 1) / d)
-    faces = [face * max(1.0, float(np.prod(np.delete(stretch, axis)))) for axis in range(d)]
+    lean = [math.prod(s for i, s in enumerate(stretch.tolist()) if i != axis) for axis in range(d)]
+    faces = [face * max(1.0, s) for s in lean]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
     boundary = 2 * space * int(max(faces[:space]))

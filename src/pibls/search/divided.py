@@ -23,6 +23,8 @@ from pibls.system.placing import place_in
 from pibls.system.points import Points, PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
+_INWARDS = 1e-9
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -93,7 +95,9 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
     for region, found in where.items():
         if region.period is not None:
             continue
-        cells = space.tree.locate(found.sites[0])
+        # A point on the boundary belongs to the cell that has the domain on its side.
+        inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
+        cells = space.tree.locate(found.sites[0] - inwards)
         for cell in np.unique(cells):
             rows = np.flatnonzero(cells == cell)
             points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])

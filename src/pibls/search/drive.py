@@ -16,12 +16,12 @@ from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of
-from pibls.search.attempt import Attempt, attempt
+from pibls.problem.materials import in_one_piece, materials_of
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, compare, unknowns_at
+from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -82,12 +82,18 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     if materials is not None:
         bench = _bench(problem, request, functions()).in_pieces(materials)
         return _searched(bench, request, callback, None)
+
+    def around() -> Bench | None:
+        one = in_one_piece(problem)
+        return None if one is None else _bench(problem, request, functions()).in_pieces(one)
+
     if mild and not request.enrich:
         # What the corners of a rectangle bring is made when the solution turns out to need it.
-        return _searched(_bench(problem, request), request, callback, functions if corners else None)
+        later = functions if corners else None
+        return _searched(_bench(problem, request), request, callback, later, around)
     extra = functions()
     bench = _bench(problem, request, extra)
-    return _searched(bench, request, callback, None if extra.strong else lambda: extra)
+    return _searched(bench, request, callback, None if extra.strong else lambda: extra, around)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -106,24 +112,27 @@ def _searched(
     request: Request,
     callback: Callable[[Progress], object] | None,
     later: Callable[[], Enrichment] | None,
+    around: Callable[[], Bench | None] | None = None,
 ) -> Answer:
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
     elif request.time_limit is not None:
         bench = replace(bench, engine=Here(budget.check))
-    search = Search(bench, budget, request.points, request.method, request.guess, later)
+    search = Search(bench, budget, request.points, request.method, request.guess, later, around)
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt
     assert best.best is not None
     notes = dict(best.notes)
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best)
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
-def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> float | None:
+def _lost(
+    error: ErrorEstimate, size: float, found: Attempt | None = None, since: float | None = None
+) -> float | None:
     """The time from which no digit is left, if there is one."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
@@ -134,7 +143,7 @@ def _lost(error: ErrorEstimate, size: float, found: Attempt | None = None) -> fl
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    late = np.flatnonzero(errors > DEFAULT.lost * sizes)
+    late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
     return float(times[late[0]]) if len(late) else None
 
 
@@ -152,7 +161,8 @@ def _as_given(bench: Bench, request: Request) -> Answer:
 
     def error() -> ErrorEstimate:
         second = attempt(bench, rescaled(spec), request.points, method, key=1)
-        return compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
+        return at_least(error, misfits(bench, found.residuals))
 
     return _answer(found, status, error, (), {})
 

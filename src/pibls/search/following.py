@@ -13,11 +13,11 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, Where, compare, norms_of
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
 from pibls.search.evolution import jumps_in_time
 from pibls.search.plan import Offer, Plan
 from pibls.search.ways import InWaves, Way
-from pibls.search.windows import Demand, Followed, floor_of
+from pibls.search.windows import LATE, Demand, Followed, floor_of
 from pibls.solver import Outcome
 from pibls.space import Cells
 from pibls.status import Status
@@ -26,7 +26,8 @@ from pibls.system.points import PointSet
 
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _MOST = 20_000
-_LATE = "the time limit was reached"
+_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised …
+_LAYER = 1e-4  # … but not later than that, of the whole time
 
 
 @dataclass
@@ -66,23 +67,38 @@ class WindowPlan(Plan):
             self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
             second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
-                self.error = compare(
-                    found.function,
-                    second.function(),
-                    bench.lowered.unknowns,
-                    self._where(first),
-                    rounding=4.0 * bench.limits.rounding * len(first.windows),
-                )
+                self.error = self._compared(first, found, second)
         self._conclude(first, found)
         if known[1].max < self.error.max and first.stopped is None:
             self.best, self.error = known  # asked for more, rounding left more
+
+    def _compared(self, first: Followed, found: Attempt, second: Followed) -> ErrorEstimate:
+        """The estimate, from when on one is promised; how it goes over time, from the start."""
+        bench = self.bench
+        rounding = 4.0 * bench.limits.rounding * len(first.windows)
+        pair, unknowns = (found.function, second.function()), bench.lowered.unknowns
+        everywhere = compare(*pair, unknowns, self._where(first), rounding=rounding)
+        if "promised" not in self.notes:
+            return everywhere
+        # The first window that is resolved need not be the first that is right: the two agree a little later.
+        e = first.evolution
+        began, late = self.notes["promised"], everywhere
+        for factor in _LATER:
+            since = e.start + factor * (began - e.start)
+            if abs(since - e.start) > _LAYER * abs(e.stop - e.start):
+                break
+            self.notes["promised"] = since
+            late = compare(*pair, unknowns, self._where(first, since), rounding=rounding)
+            if self.excess(found, late) <= bench.tol:
+                break
+        return replace(late, history=everywhere.history)
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)
         self.tell(found, excess, t=first.until, windows=len(first.windows), cells=_cells(first))
         if first.stopped is not None:
             self.notes["stopped"] = (first.until, first.stopped)
-            self.status = Status.TIME_LIMIT if first.stopped == _LATE else Status.STOPPED
+            self.status = Status.TIME_LIMIT if first.stopped == LATE else Status.STOPPED
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
@@ -117,14 +133,16 @@ class WindowPlan(Plan):
             if before is not None:
                 return follower.replay(before)
             found = follower.run()
-            if follower.rough is not None:
-                self.notes["rough"] = follower.rough
+            for note, when in (("rough", follower.rough), ("promised", follower.promised)):
+                self.notes.pop(note, None)
+                if when is not None:
+                    self.notes[note] = when
             return found
         except OutOfTimeError:
             partial = follower.partial()
             if before is not None or partial is None:
                 return None
-            return replace(partial, stopped=_LATE)
+            return replace(partial, stopped=LATE)
         except KeyboardInterrupt:
             partial = follower.partial()
             if before is None and partial is not None:
@@ -136,13 +154,17 @@ class WindowPlan(Plan):
         """The function found, judged where it exists."""
         bench, e = self.bench, followed.evolution
         space, w = followed.function()
-        low, high = sorted((e.start, followed.until))
+        since = self.notes.get("promised")
+        low, high = sorted((e.start if since is None else since, followed.until))
         points: dict[Region, PointSet] = {}
+        begun = {bench.lowered.residuals[i].region for i in e.beginning}
         for region, chosen in bench.held_out.items():
             t = chosen.sites[0][:, e.axis]
             keep = (t >= low) & (t <= high)
+            if since is not None and region in begun:
+                keep &= False
             points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
-        X = self._where(followed).all
+        X = self._where(followed, since).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()
@@ -154,13 +176,18 @@ class WindowPlan(Plan):
         self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
-    def _where(self, followed: Followed) -> Where:
-        """Places in every window and cell; the norm's points are those that the evolution has reached."""
+    def _where(self, followed: Followed, since: float | None = None) -> Where:
+        """Places in every window and cell; the norm's points are those that the evolution has reached.
+
+        With ``since``, only what comes after it.
+        """
         e, bench = followed.evolution, self.bench
         d = len(bench.box)
-        U = spread(_TIMES, d, 7)
         parts = []
         for window in followed.windows:
+            # A piece with many functions has room for an error in many places.
+            each = window.space.nodes / (len(window.space.parts) if isinstance(window.space, Cells) else 1)
+            U = spread(max(_TIMES, int(math.sqrt(each))), d, 7)
             boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()
             for box in boxes:
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
@@ -172,7 +199,8 @@ class WindowPlan(Plan):
         if len(X) > _MOST:
             X = X[:: len(X) // _MOST + 1]
         t = bench.where.even[:, e.axis]
-        low, high = sorted((e.start, followed.until))
+        low, high = sorted((e.start if since is None else since, followed.until))
+        X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]
         return Where(X, bench.where.even[(t >= low) & (t <= high)], e.axis)
 
 

@@ -24,9 +24,13 @@ from pibls.search.chain import Places, Resolution, coefficients_of
 from pibls.search.divided import first_tree
 from pibls.search.windows import Demand, Followed, Window
 from pibls.solver.stages import Stages, stages
-from pibls.space import Node, Space, crossed
-from pibls.system.lines import Lines, Moments
+from pibls.space import Node, Space, crossed, graded
+from pibls.system.lines import Group, Lines, Moments, Term
 
+SHORT = "no window is short enough"
+_TOO_MANY = "more cells would be needed than there may be"
+_BEGUN = 1e-3  # of what windows may leave
+_ROUNDS = 14  # of divisions until the beginning is resolved
 _TRIES = 80  # of one window
 _STEPS = 12  # of Newton's method in one window
 _CONTRACTION = 0.25  # slower than that, the matrix is taken anew
@@ -36,10 +40,17 @@ _WAVES = 257  # functions of a periodic coordinate, at most
 _PRODUCT = 900  # functions in the plane, at most
 _SAFE = 0.85
 _LONGER = 1.25  # times longer, a window is worth new factors
+_MUCH_LONGER = 2.0  # in the plane, where factors are expensive
 _NOTHING = 1e-14
 _GROWTH = 3.0
 _FIRST = 1e-11  # of the whole time: the first window of a beginning that contradicts the sides
+_HARD = 6  # tries after which the beginning is taken for one that does not fit
 _LAYER = 1e-3  # of the whole time: later than that, a window that is not resolved is none
+_HARDEST = 0.05  # of the largest tail: cells that are divided at a beginning that does not fit …
+_LEVELS = 3  # … so often at once
+_SMALLEST = 1e-10  # of the domain
+_LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
+_SHARE = 0.1  # of what a derivative in space is where a function varies over a cell: rounding is below
 _RATIO = 0.2  # of the time since the start: shorter windows are not tried in the layer
 
 
@@ -79,7 +90,8 @@ class LineFollower:
     steps: int = 0
     tries: int = 0
     rough: float | None = None
-    """Until when nothing is promised, because the beginning contradicts what holds at the sides."""
+    promised: float | None = None
+    """From when on anything is promised, where the beginning contradicts what holds at the sides."""
     shadowed: LineFollower | None = None
     """Who made the first solution."""
     resolutions: list[Resolution] = field(default_factory=list)
@@ -102,13 +114,30 @@ class LineFollower:
 
     def run(self) -> Followed:
         """All windows; where it cannot go on, those until there."""
+        found = self._run() if not any(self.places.repeated) or self._is_smooth() else None
+        if found is None or (found.stopped == _TOO_MANY and any(self.places.repeated)):
+            self.waves, self.promised, self._factors = len(self.places.free) > 1, None, None
+            found = self._run()
+        return found
+
+    def _is_smooth(self) -> bool:
+        """Whether the beginning is smooth all round, where it should repeat itself."""
+        if len(self.places.free) > 1:
+            return True
+        first = self._first()
+        most = Resolution(first.tree, (_WAVES,), first.repeated)
+        state = self._begin(most)
+        size = float(np.abs(state.rates).max())
+        return float(np.abs(state.rates[..., -4:]).max()) <= self.demand.tail * size
+
+    def _run(self) -> Followed:
         e = self._evolution
         total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
         self._sizes = np.zeros(self.bench.lowered.unknowns)
         done = self._done = []
         self.resolutions = []
         breaks = sorted(level for axis, level in self.bench.lowered.interfaces.planes if axis == e.axis)
-        state, stopped = self._begin(self._first()), None
+        state, stopped = self._resolved(self._begin(self._first())), None
         t, h = e.start, 0.02 * total
         previous: Window | None = None
         while sign * (e.stop - t) > 1e-14 * total:
@@ -166,8 +195,7 @@ class LineFollower:
 
     def _finer(self, found: Resolution) -> Resolution:
         """The same cells with a few functions more, for the second solution."""
-        sizes = tuple(n + (4 if yes else 2) for n, yes in zip(found.sizes, found.repeated, strict=True))
-        return Resolution(found.tree, sizes, found.repeated)
+        return Resolution(found.tree, tuple(n + 2 for n in found.sizes), found.repeated)
 
     def _lines(self, found: Resolution) -> tuple[Lines, Lines]:
         if found not in self._made:
@@ -207,6 +235,18 @@ class LineFollower:
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
 
+    def _resolved(self, state: State) -> State:
+        """The beginning, at a resolution that has it, as far as it can be had."""
+        # What is left out here stays in a wave for ever: it has to be below what windows may leave.
+        wanted = max(_BEGUN * self.demand.tail, 1e-14)
+        for _ in range(_ROUNDS):
+            across = self._spectra(state.resolution, state.rates)
+            finer = self._refined(state.resolution, across / wanted, np.zeros(len(across)))
+            if across.max() <= wanted or finer is None:
+                break
+            state = self._begin(finer)
+        return state
+
     def _given(self, X: Array) -> Array:
         """∂_t^a u at points of the start, (rates, unknowns, N): one small system at each of them."""
         e, lowered = self._evolution, self.bench.lowered
@@ -226,6 +266,34 @@ class LineFollower:
             out[a, k] = found[:, column]
         return out
 
+    def _misfit(self, state: State) -> float:
+        """How far the beginning is from what holds at the sides and between the cells, relative."""
+        lines, _ = self._lines(state.resolution)
+        start = np.array([self._evolution.start])
+        rates = [r[..., None] for r in state.rates]
+        out = 0.0
+        for g in lines.groups[len(self.places.equations) :]:
+            if all(a < self._evolution.orders[k] for _, k, _, a in g.terms):
+                natural = self._natural(state, np.abs(state.rates[0]).max(axis=(0, 2)), math.inf, g)
+                (judged,) = Lines(*lines.extent, (g,), lines.highest).at(start).judged(rates, natural)
+                size = float(judged[1].max(initial=0.0))
+                out = max(out, float(np.abs(judged[0]).max(initial=0.0)) / size if size > 0 else 0.0)
+        return out
+
+    def _natural(
+        self, state: State, sizes: Array, h: float, group: Group, share: float = 1.0
+    ) -> Callable[[Term], Array]:
+        """What a term of a group is at least, of unknowns that vary by their size over a cell or window."""
+        boxes = state.resolution.tree.boxes[:, self.places.free, :]
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+
+        def natural(term: Term) -> Array:
+            site, k, alpha, a = term
+            scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
+            return np.asarray((share if sum(alpha) else 1.0) * sizes[k] * group.sites[site].of(scale))
+
+        return natural
+
     # -- one window --
 
     def _window(
@@ -236,13 +304,15 @@ class LineFollower:
         before: tuple[float, float, int] | None = None
         easing = max(1.0, 0.7 * self._noise)
         since = abs(t - self._evolution.start)
-        layered = self.rough is not None and self.rough == t
+        layered = self.promised is not None and self.promised == t
+        if first and self._misfit(state) > max(10.0 * self.demand.tail, 1e-9):
+            layered, h = True, _FIRST * total
         power = self.moments + 1.0
         for attempt in range(_TRIES):
             self.tries += 1
             self.check(t, -1, len(state.resolution.tree))
             if h < max(_SHORTEST * total, 4e-16 * abs(t)):
-                return "no window is short enough"
+                return SHORT
             stop = t + sign * h
             if sign * (end - stop) < 1e-12 * total:
                 stop = end
@@ -261,37 +331,49 @@ class LineFollower:
             narrow = wide <= tail and between <= rest
             if along <= tail and narrow:
                 self._noise = easing
+                if layered and first:
+                    self.promised = None  # it was hard for another reason
                 return self._accepted(state, U, after, t, stop, sizes, along / easing, across / easing)
             worst = max(along / tail, wide / tail, between / rest)
-            if first and attempt == 6 and self.rough is None and along > tail:
-                state, h = self._graded(state), _FIRST * total
-                self.rough, layered, before = t, True, None
+            if first and attempt == _HARD and not layered and along > tail:
+                layered, h, before = True, _FIRST * total, None
                 continue
-            if layered and wide <= tail and (h <= 1.001 * _RATIO * since or first):
+            if layered and wide > tail:
+                steeper = self._graded(state.resolution, across)
+                if len(steeper.tree) > _MOST_CELLS:
+                    return _TOO_MANY
+                if steeper != state.resolution:
+                    state = self._begin(steeper) if first else self._moved(state, steeper)
+                    continue
+            if layered and (h <= 1.001 * _RATIO * since or first):
                 if since > _LAYER * total:
                     return "the beginning is not resolved"
-                window, after_state, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
-                self.rough = stop
-                return window, after_state, max(h, since)
+                window, following, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
+                self.promised = stop
+                return window, following, since + h
             if (
                 before is not None
                 and worst > 0.3 * before[0]
                 and (h <= 0.75 * before[1] or self._count(state) > before[2])
-                and worst * max(self.demand.tail, 1e-13) < 1e-6
+                # A beginning that does not fit also gains little by little: only rounding is that small.
+                and worst * max(self.demand.tail, 1e-13) < (1e-11 if first or layered else 1e-6)
             ):
                 easing *= 3.0 * worst
                 if easing < 1e5:
                     continue
+            helpless = before is not None and self._count(state) > before[2] and worst > 0.5 * before[0]
             before = (worst, h, self._count(state))
-            if not narrow and max(wide / tail, between / rest) >= 0.1 * along / tail:
+            # What is left between the points may be a matter of space or of time.
+            unmet = wide <= tail and along <= tail and not helpless
+            if (wide > max(tail, 0.1 * along) or unmet) and not layered:
                 finer = self._refined(state.resolution, across / tail, residual / rest)
                 if finer is None:
-                    return "more cells would be needed than there may be"
+                    return _TOO_MANY
                 state = self._begin(finer) if first else self._moved(state, finer)
                 if along > 100.0 * tail and not layered:
                     h *= 0.5
                 continue
-            factor = _SAFE * (tail / along) ** (1.0 / power)
+            factor = _SAFE * min(tail / along, rest / max(between, 1e-300)) ** (1.0 / power)
             h *= min(max(factor, 0.1), 0.7)
             if layered:
                 h = max(h, _RATIO * since)
@@ -320,7 +402,7 @@ class LineFollower:
             factor = _GROWTH
         else:
             factor = min(_SAFE * (self.demand.tail / along) ** (1.0 / (self.moments + 1.0)), _GROWTH)
-        if 0.95 <= factor < _LONGER:
+        if 0.95 <= factor < (_LONGER if len(state.resolution.sizes) == 1 else _MUCH_LONGER):
             factor = 1.0  # another length needs other factors
         following = State(state.resolution, after)
         coarser = self._merged(state.resolution, across)
@@ -445,16 +527,25 @@ class LineFollower:
             np.maximum(self._sizes, sizes), 1e-9 * max(float(sizes.max()), float(self._sizes.max()))
         )
         scale = np.where(scale > 0, scale, 1.0)
-        late = np.abs(np.matmul(table[:, None], series[..., -2:])).max(axis=(0, 2, 3))
+        late = np.abs(np.matmul(table[:, None], series[..., -2:] * _LAST)).max(axis=(0, 2, 3))
         along = float((late / scale).max())
-        across = np.zeros((len(found.tree), len(found.sizes)))
-        shape = (*U.shape[:2], *found.sizes, U.shape[-1])
-        split = np.abs(U.reshape(shape))
+        return along, self._spectra(found, np.moveaxis(U, -1, 0), scale), sizes
+
+    @staticmethod
+    def _spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
+        """The last coefficients in space of functions (…, cells, unknowns, n), relative: (cells, axes)."""
+        split = np.abs(U).reshape(*U.shape[:3], *found.sizes)
+        if scale is None:
+            split = split / np.maximum(split.max(axis=(1, 3), keepdims=True), 1e-300).max(
+                axis=tuple(range(4, split.ndim)), keepdims=True
+            )
+        else:
+            split = split / scale.reshape(-1, *(1,) * len(found.sizes))
+        out = np.empty((len(found.tree), len(found.sizes)))
         for i, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
-            top = np.take(split, range(n - (4 if yes else 3), n), axis=2 + i)
-            most = top.max(axis=tuple(range(2, top.ndim)))
-            across[:, i] = (most / scale).max(axis=1)
-        return along, across, sizes
+            top = np.take(split, range(n - (4 if yes else 3), n), axis=3 + i)
+            out[:, i] = top.max(axis=(0, *range(2, top.ndim)))
+        return out
 
     def _residual(self, state: State, U: Array, after: Array, t: float, stop: float) -> Array:
         """How well the equations hold between the points, next to their terms: of each cell."""
@@ -475,12 +566,12 @@ class LineFollower:
                 value = r @ (V @ st.bare).T
             seen.append(value)
         out = np.zeros(len(state.resolution.tree))
-        for r, size in checks.at(t + h * between).judged(seen):
+        sizes = np.maximum(self._sizes, np.abs(U).max(axis=(0, 2, 3)))
+        natural = self._natural(state, sizes, h, checks.groups[0], _SHARE)
+        for r, size in checks.at(t + h * between).judged(seen, natural):
             r, size = (x.reshape(len(out), -1) for x in (r, size))
-            largest = float(size.max(initial=0.0))
-            if largest > 0:
-                local = np.maximum(size.max(axis=1), 1e-2 * largest)
-                out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / local)
+            local = size.max(axis=1)
+            out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))
         return out
 
     def _refined(self, found: Resolution, across: Array, residual: Array) -> Resolution | None:
@@ -504,9 +595,25 @@ class LineFollower:
         tree = found.tree.refine(division)
         return None if len(tree) > _MOST_CELLS else Resolution(tree, found.sizes, found.repeated)
 
-    def _graded(self, state: State) -> State:
-        """Cells that become smaller towards the sides and the faces of materials."""
-        return state
+    def _graded(self, found: Resolution, across: Array) -> Resolution:
+        """The hardest cells divided; those at a side or at a face of a material towards it, at once."""
+        if any(found.repeated) or len(found.sizes) > 1:
+            return found
+        axis = self.places.free[0]
+        box = self.bench.box[axis]
+        ends = {*map(float, box), *(level for i, level in self.bench.lowered.interfaces.planes if i == axis)}
+        mark = _HARDEST * float(across.max())
+
+        def division(number: int, cell: Array) -> Node:
+            if across[number, 0] < mark or np.ptp(cell[axis]) < _SMALLEST * np.ptp(box):
+                return None
+            touching = [end for end in map(float, cell[axis]) if end in ends]
+            if len(touching) != 1:
+                return crossed([(axis, float(cell[axis].mean()))])
+            place = np.full(len(cell), touching[0])
+            return graded(cell, [axis], place, _LEVELS)
+
+        return Resolution(found.tree.refine(division), found.sizes, found.repeated)
 
     def _merged(self, found: Resolution, across: Array) -> Resolution:
         """Cells joined again where nothing is left to resolve."""

@@ -43,6 +43,8 @@ class Search:
     guess: Space | None = None
     later: Callable[[], Enrichment] | None = None
     """What weak corners bring, tried when nothing else is nearly there."""
+    around: Callable[[], Bench | None] | None = None
+    """The problem with waves around the holes of its domain, tried at the same time."""
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
@@ -66,7 +68,7 @@ class Search:
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
             if self.bench.lowered.interfaces.planes and able:
-                self.plans, self.later = able, None
+                self.plans, self.later, self.around = able, None, None
             else:
                 self.plans += able
 
@@ -94,6 +96,9 @@ class Search:
     def _spend(self) -> None:
         while True:
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
+            if self.around is not None and all(offer.remaining > _SOON for _, offer in offers):
+                self._look_around(self.around())
+                continue
             if self.later is not None and all(offer.remaining > _SOON for _, offer in offers):
                 self._look_at_corners(self.later())
                 continue
@@ -125,6 +130,12 @@ class Search:
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return
+
+    def _look_around(self, bench: Bench | None) -> None:
+        """Try waves around the holes too."""
+        self.around = None
+        if bench is not None:
+            self.plans.append(self._waves(bench, bench.extra))
 
     def _look_at_corners(self, extra: Enrichment) -> None:
         """Try what weak corners bring too."""

@@ -118,19 +118,19 @@ class Pieced:
         own = [extra.within(p.locates) for p in self.pieces]
         return PerPiece(tuple(e.joined(s, share) for e, s in zip(own, spec.specs, strict=True)))
 
-    def drawn(self, spec: Any, rng: np.random.Generator) -> Pieces:
+    def drawn(self, spec: Any, rng: np.random.Generator) -> Space:
         """The space of a basis: one for each piece, or the same kind in all of them."""
         n = len(self.pieces)
         specs = getattr(spec, "specs", None) or (cast("BasisSpec", spec),) * n
         bases = [s.draw(p.bounds, rng) for s, p in zip(specs, self.pieces, strict=True)]
         unknowns = self.lowered.unknowns
         whole = Whole(tuple(b for b in bases for _ in range(unknowns)))
-        return Pieces(n, whole, self.materials.locate)
+        return whole if n == 1 else Pieces(n, whole, self.materials.locate)
 
     def system(self, space: Space, points: Points, rng: np.random.Generator) -> System | StreamedSystem:
         """The system of all pieces, with points for each as its functions need them."""
-        assert isinstance(space, Pieces)
-        sizes = [space.all.bases[i * self.lowered.unknowns].size for i in range(len(self.pieces))]
+        together = _together(space)
+        sizes = [together.bases[i * self.lowered.unknowns].size for i in range(len(self.pieces))]
         counts = [_share(points, size / max(sum(sizes), 1), self.lowered.dimension) for size in sizes]
         found = self.placed(counts, rng, fitted=True)
         everything = replace(
@@ -139,7 +139,7 @@ class Pieced:
             unknowns=self.lowered.unknowns * len(self.pieces),
         )
         where = {r.region: there for r, there in found}
-        return held_or_streamed(everything, where, space.all)
+        return held_or_streamed(everything, where, together)
 
     def placed(
         self, counts: Sequence[Points], rng: np.random.Generator, *, fitted: bool = False
@@ -237,13 +237,13 @@ class Pieced:
         self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array
     ) -> dict[str, Judged]:
         """How well what holds on the interfaces does, by name; ``sizes`` are those of the unknowns."""
-        assert isinstance(space, Pieces)
+        together = _together(space)
         out: dict[str, Judged] = {}
         least = np.tile(sizes, len(self.pieces))
         for region, there in where.items():
             here = tuple(r for r in self.materials.between if r.region == region)
-            part = replace(self.lowered, residuals=here, unknowns=len(space.all.bases))
-            for name, found in residuals_at(part, {region: there}, space.all, w, box, least)[0].items():
+            part = replace(self.lowered, residuals=here, unknowns=len(together.bases))
+            for name, found in residuals_at(part, {region: there}, together, w, box, least)[0].items():
                 before = out.get(name)
                 out[name] = found if before is None else Judged(
                     np.concatenate([before.values, found.values]), np.concatenate([before.sizes, found.sizes])
@@ -274,6 +274,14 @@ class Repeated:
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         own = tuple(replace(j, unknown=j.unknown % self.unknowns) for j in jets)
         return self.space.values(sites, own, w)
+
+
+def _together(space: Space) -> Whole:
+    """The space of all unknowns of all pieces."""
+    if isinstance(space, Pieces):
+        return space.all
+    assert isinstance(space, Whole)
+    return space
 
 
 def fitted(space: Space, unknowns: int) -> Space:

@@ -20,6 +20,9 @@ class Thresholds:
     share their truncation error: estimate/error was 0.03 to 2.3 at one scale, 0.21 to 3.6 at this one."""
     safety: float = 4.0
     """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
+    misfit: float = 2.0
+    """The estimate is at least this many times the residual of a condition that gives values, which is the
+    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
     rounding: float = 8.0 * 2.2e-16
     """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
     holds: float = 1e-6

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.search.attempt import Attempt, attempt
+from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import compare, estimated
+from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import PerPiece, PieceFamily
 from pibls.search.plan import Offer, Plan
@@ -217,12 +217,21 @@ class WavePlan(Plan):
         stale = self._is_stale(now, last)
         if not (flat or at_limit or stale or self._promising(now, last)):
             return
+        other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
         if stale and self.best is not None:
+            other, fall = (now if self.best is not now else last), 1.0
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
         second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        if self.bench.pieced is not None and other is not None:
+            # What a corner of an interface leaves is the same in both; another width shows it.
+            change = compare(
+                now.function, other.function, len(error.each), self.bench.where, limits.safety * fall
+            )
+            error = max(error, change, key=lambda e: e.max)
+        error = at_least(error, misfits(self.bench, now.residuals))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
@@ -245,7 +254,7 @@ class WavePlan(Plan):
     @property
     def is_last_word(self) -> bool:  # type: ignore[override]
         """In pieces, yes: no other plan knows them."""
-        return self.bench.pieced is not None
+        return self.bench.pieced is not None and len(self.bench.pieced.pieces) > 1
 
     def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether the best function is the same at every width, and the equations hold nowhere.

@@ -12,8 +12,8 @@ from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.search.divided import Reference
-from pibls.search.lines import LineFollower
-from pibls.search.windows import NODES, Demand, Followed, Follower
+from pibls.search.lines import SHORT, LineFollower
+from pibls.search.windows import LATE, NODES, Demand, Followed, Follower
 
 Check = Callable[[float, int, int], None]
 
@@ -22,6 +22,7 @@ _QUICK = {2: 0.5, 3: 5.0}  # and those of moments
 _FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
 _MOMENTS = {False: 8, True: 10}
 _TIGHT = 1e-7
+_ON_THE_WAY = 1e-3  # of the time: what stops before has not begun
 _FLOOR = 1e-13
 
 
@@ -29,6 +30,9 @@ class Follows(Protocol):
     """Follows an evolution."""
 
     rough: float | None
+    """Since when the beginning was not resolved."""
+    promised: float | None
+    """From when on the solution is resolved, where it is not from the start."""
 
     def run(self) -> Followed:
         """All windows; where it cannot go on, those until there."""
@@ -118,7 +122,11 @@ class InMoments:
         return _FUNCTIONS[bench.tol < _TIGHT]
 
     def gives_up(self, followed: Followed) -> bool:
-        return followed.stopped is not None and followed.stopped != "no window is short enough"
+        if followed.stopped is None or followed.stopped == LATE:
+            return False
+        e = followed.evolution
+        way = abs(followed.until - e.start) / abs(e.stop - e.start) if followed.windows else 0.0
+        return followed.stopped != SHORT or way < _ON_THE_WAY
 
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check

@@ -35,6 +35,7 @@ from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 
+LATE = "the time limit was reached"
 NODES = {1: 32, 2: 100, 3: 500}
 """Functions per window and cell (numerics: 48 were too few for Burgers' shock, 96 enough)."""
 _TRIES = 60  # of one window
@@ -170,6 +171,7 @@ class Follower:
     steps: int = 0
     tries: int = 0
     _sizes: Array = field(default_factory=lambda: np.empty(0))
+    promised: float | None = None
     rough: float | None = None
     """Until when the beginning was not resolved, because its data contradict each other."""
     softened: Array = field(default_factory=lambda: np.empty((0, 0)))

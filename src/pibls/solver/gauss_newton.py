@@ -21,7 +21,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import Rows, norms
+from pibls.linalg.rows import is_streamed, norms
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
 from pibls.status import Status
@@ -120,7 +120,7 @@ class GaussNewton:
         if factors is None:
             factors = self.linear.factor_scaled(J, norms(J, 1), self.linear.cond)
         w = factors.apply(b)
-        if not isinstance(J, Rows):  # there it would cost as much as the step itself
+        if not is_streamed(J):  # there it would cost as much as the step itself
             w = w + factors.apply(b - J @ w)
         return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank, factors=factors)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import LinearSolver
-from pibls.linalg.rows import Matrix, Rows
+from pibls.linalg.rows import Matrix, is_streamed
 from pibls.linalg.streamed_qr import reduced
 from pibls.linalg.svd import SVD
 from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
@@ -105,7 +105,7 @@ class Triangle:
     def of(cls, J: Matrix, r: Array) -> Triangle:
         from scipy.linalg import lapack
 
-        if isinstance(J, Rows):
+        if is_streamed(J):
             R, c = reduced(J, r, np.ones(len(r)))
             return cls(R, c, float(np.abs(R.T @ c).max(initial=0.0)))
         J = np.asarray(J)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, product
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.product import Products
 from pibls.problem import Jet
 from pibls.space.tree import CellTree, Numbers
 from pibls.space.whole import Whole
+
+_ASIDE = 1e-9  # of the whole box: a step to a cell nearby
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,13 @@ class Cells:
     def starts(self) -> Numbers:
         """Where the coefficients of each cell begin, and the end."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    @cached_property
+    def _products(self) -> Products | None:
+        """Where all cells have the same products, they are evaluated together."""
+        if any(len(set(map(id, p.bases))) > 1 for p in self.parts):
+            return None
+        return Products.of([p.bases[0] for p in self.parts])
 
     @property
     def columns(self) -> int:
@@ -40,10 +51,34 @@ class Cells:
             if not len(here) or not len(X):
                 continue
             wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
-            where = self.tree.locate(X)
+            where = self._holding(X, w)
+            if self._products is not None:
+                by_cell = w[: self.columns].reshape(len(self.parts), len(self.parts[0].bases), -1)
+                pairs = [(j.alpha, by_cell[:, j.unknown]) for j in wanted]
+                out[here] = self._products.sums(X, where, pairs)
+                continue
             order = np.argsort(where, kind="stable")
             cells, firsts = np.unique(where[order], return_index=True)
             for cell, rows in zip(cells, np.split(order, firsts[1:]), strict=True):
                 mine = w[self.starts[cell] : self.starts[cell + 1]]
                 out[np.ix_(here, rows)] = self.parts[cell].values((X[rows],), wanted, mine)
         return out
+
+    def _holding(self, X: Array, w: Array) -> Numbers:
+        """The cell of each point; for one on a side of an empty cell a neighbour that is not empty.
+
+        A cell outside the domain has no rows, and its coefficients are all zero.
+        """
+        where = self.tree.locate(X)
+        empty = np.array([not w[a:b].any() for a, b in pairwise(self.starts)])
+        lost = np.flatnonzero(empty[where])
+        if not len(lost) or empty.all():
+            return where
+        box = np.array(self.tree.box)
+        step = _ASIDE * (box[:, 1] - box[:, 0])
+        for sides in product((0.0, -1.0, 1.0), repeat=len(box)):
+            near = self.tree.locate(X[lost] + np.array(sides) * step)
+            held = ~empty[near]
+            where[lost[held]] = near[held]
+            lost = lost[~held]
+        return where

@@ -158,29 +158,10 @@ class CellTree:
     def joints(self, periodic: tuple[int, ...] = ()) -> list[Joint]:
         """All faces that two cells share; along periodic axes also those where the two ends meet."""
         boxes, out = self.boxes, []
-        d = boxes.shape[1]
-        for axis in range(d):
-            level_low, level_high = boxes[:, axis, 0], boxes[:, axis, 1]
-            pairs = [(level_high[:, None] == level_low[None, :], 0.0)]
+        for axis, (a, b) in enumerate(self.box):
+            out += _joined(boxes, axis, boxes[:, axis, 1], 0.0)
             if axis in periodic:
-                (a, b) = self.box[axis]
-                pairs.append(((level_high[:, None] == b) & (level_low[None, :] == a), a - b))
-            others = [i for i in range(d) if i != axis]
-            for touching, shift in pairs:
-                for i in others:
-                    start = np.maximum(boxes[:, None, i, 0], boxes[None, :, i, 0])
-                    stop = np.minimum(boxes[:, None, i, 1], boxes[None, :, i, 1])
-                    touching = touching & (stop > start)
-                for low, high in zip(*np.nonzero(touching), strict=True):
-                    box = np.stack(
-                        [
-                            np.maximum(boxes[low, :, 0], boxes[high, :, 0]),
-                            np.minimum(boxes[low, :, 1], boxes[high, :, 1]),
-                        ],
-                        axis=1,
-                    )
-                    box[axis] = level_high[low]
-                    out.append(Joint(int(low), int(high), axis, box, float(shift)))
+                out += _joined(boxes, axis, np.where(boxes[:, axis, 1] == b, a, np.nan), a - b)
         return out
 
     def groups(self, joints: list[Joint]) -> list[list[int]]:
@@ -191,6 +172,24 @@ class CellTree:
             depth = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
             by_branch.setdefault(one[:depth], []).append(number)
         return [by_branch[path] for path in sorted(by_branch, key=lambda p: (-len(p), p))]
+
+
+def _joined(boxes: Array, axis: int, ends: Array, shift: float) -> list[Joint]:
+    """The joints of cells that end at ``ends`` with those that begin there, by the numbers of both.
+
+    Only cells at the same level are compared: M^(3/2) pairs in the plane instead of M².
+    """
+    begins, found = boxes[:, axis, 0], []
+    others = [i for i in range(boxes.shape[1]) if i != axis]
+    for level in np.intersect1d(ends[~np.isnan(ends)], begins):
+        lows, highs = np.flatnonzero(ends == level), np.flatnonzero(begins == level)
+        start = np.maximum(boxes[lows][:, None, :, 0], boxes[highs][None, :, :, 0])
+        stop = np.minimum(boxes[lows][:, None, :, 1], boxes[highs][None, :, :, 1])
+        for i, j in zip(*np.nonzero((stop > start)[:, :, others].all(axis=2)), strict=True):
+            box = np.stack([start[i, j], stop[i, j]], axis=1)
+            box[axis] = boxes[lows[i], axis, 1]
+            found.append(Joint(int(lows[i]), int(highs[j]), axis, box, float(shift)))
+    return sorted(found, key=lambda joint: (joint.low, joint.high))
 
 
 def crossed(planes: Sequence[tuple[int, float]]) -> Node:

@@ -82,7 +82,7 @@ class Whole:
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])
         out = np.empty((len(jets), n))
-        step = max(SLICE_ENTRIES // max(self.nodes, 1), 16)
+        step = max(2 * SLICE_ENTRIES // max(self.nodes, 1), 16)  # no table is made of waves
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
             for site, X in enumerate(sites):

@@ -8,14 +8,14 @@ on a line, and more in the plane. The tables of the functions at the points are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from pibls.arrays import Array, MultiIndex
+from pibls.linalg.shifted import Dense, Scattered
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
@@ -115,6 +115,11 @@ class Lines:
     """The highest derivative in time."""
 
     @property
+    def extent(self) -> tuple[int, int, int]:
+        """Cells, unknowns, functions."""
+        return self.cells, self.unknowns, self.functions
+
+    @property
     def columns(self) -> int:
         return self.cells * self.unknowns * self.functions
 
@@ -133,6 +138,35 @@ class Lines:
             place = group.sites[site]
             out[i] = np.matmul(place.tables(alpha), place.of(rates[a][:, k])).reshape(group.rows, -1)
         return out
+
+    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[int, Site, int, Array]]:
+        """(first row, site, a, (entries, N, columns of a cell)): what the statements' terms add to M_a."""
+        first, n = 0, self.functions
+        for g, W in zip(self.groups, weights, strict=True):
+            entries, N = g.shape
+            found: dict[tuple[int, int], Array] = {}
+            for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
+                block = found.setdefault((site, a), np.zeros((entries, N, n * self.unknowns)))
+                block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
+            for (site, a), block in found.items():
+                yield first, g.sites[site], a, block
+            first += g.rows
+
+    @cached_property
+    def pattern(self) -> tuple[Numbers, Numbers, list[Numbers]]:
+        """By columns: where each begins, the rows of the entries, and where those of each block are."""
+        width = self.functions * self.unknowns
+        keys = []
+        for first, site, _, block in self.blocks([np.ones((len(g.terms), g.rows)) for g in self.groups]):
+            cells = np.arange(self.cells) if site.cells is None else site.cells
+            rows = first + np.arange(block.shape[0] * block.shape[1]).reshape(*block.shape[:2], 1)
+            columns = (cells[:, None] * width + np.arange(width))[:, None, :]
+            keys.append((columns * self.rows + rows).ravel())
+        found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+        starts = np.searchsorted(found, np.arange(self.columns + 1) * self.rows)
+        ends = np.cumsum([len(k) for k in keys])
+        # As SuperLU wants them.
+        return starts.astype(np.intc), (found % self.rows).astype(np.intc), np.split(inverse, ends[:-1])
 
     def at(self, times: Array) -> Moments:
         """The statements at some times."""
@@ -154,14 +188,24 @@ class Moments:
             out.append(held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0))
         return np.concatenate(out)
 
-    def judged(self, rates: Sequence[Array]) -> list[tuple[Array, Array]]:
-        """Of each statement r and the size of its largest term, both (rows, moments)."""
+    def judged(
+        self, rates: Sequence[Array], natural: Callable[[Term], Array] | None = None
+    ) -> list[tuple[Array, Array]]:
+        """Of each statement r and the size of its largest term, both (rows, moments).
+
+        ``natural`` gives what a term has in each entry at least, where it varies over a cell or a window: a
+        residual next to that is the error that it makes there.
+        """
         out = []
         for g, held in zip(self.lines.groups, self.held, strict=True):
             J = self.lines.jets(g, rates, g.terms)
             rest, parts = held.rest(J[g.known :]), held.coefficients * J[: g.known]
-            bent = np.nan_to_num(np.abs(held.slopes(J[g.known :]) * J[g.known :]))
-            sizes = np.concatenate([np.abs(rest)[None], np.abs(parts), bent]).max(axis=0)
+            slopes = np.concatenate([held.coefficients, held.slopes(J[g.known :])])
+            least = np.abs(J)
+            if natural is not None:
+                floors = np.array([np.repeat(natural(term), g.shape[1]) for term in g.terms])
+                least = np.maximum(least, floors[:, :, None])
+            sizes = np.maximum(np.nan_to_num(np.abs(slopes) * least).max(axis=0), np.abs(rest))
             out.append((rest + parts.sum(axis=0), sizes))
         return out
 
@@ -191,42 +235,19 @@ class Operator:
     lines: Lines
     weights: list[Array] = field(repr=False)
 
-    def parts(self) -> list[Any]:
-        """M₀, M₁, …: arrays (rows, columns), sparse where there are many cells."""
+    def parts(self) -> Dense | Scattered:
+        """M₀, M₁, …, sparse where there are many cells."""
         lines = self.lines
-        n, per_cell = lines.functions, lines.functions * lines.unknowns
-        dense = lines.cells == 1
-        out: list[Any] = [
-            np.zeros((lines.rows, lines.columns)) if dense else [] for _ in range(lines.highest + 1)
-        ]
-        first = 0
-        for g, W in zip(lines.groups, self.weights, strict=True):
-            entries, N = g.shape
-            blocks: dict[tuple[int, int], Array] = {}
-            for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
-                block = blocks.setdefault((site, a), np.zeros((entries, N, per_cell)))
-                block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
-            rows = first + np.arange(g.rows).reshape(entries, N)
-            for (site, a), block in blocks.items():
-                if dense:
-                    out[a][first : first + g.rows] += block.reshape(g.rows, per_cell)
-                    continue
-                own = g.sites[site].cells
-                cells = np.arange(lines.cells) if own is None else own
-                r = np.broadcast_to(rows[:, :, None], block.shape)
-                c = np.broadcast_to(
-                    (cells[:, None] * per_cell + np.arange(per_cell))[:, None, :], block.shape
-                )
-                out[a].append((block.ravel(), r.ravel(), c.ravel()))
-            first += g.rows
-        if dense:
-            return out
         shape = (lines.rows, lines.columns)
-        made = []
-        for parts in out:
-            if not parts:
-                made.append(sparse.csc_matrix(shape))
-                continue
-            data, r, c = (np.concatenate(x) for x in zip(*parts, strict=True))
-            made.append(sparse.csc_matrix((data, (r, c)), shape=shape))
-        return made
+        blocks = list(lines.blocks(self.weights))
+        if lines.cells == 1:
+            out = np.zeros((lines.highest + 1, *shape))
+            for first, _, a, block in blocks:
+                rows = block.shape[0] * block.shape[1]
+                out[a, first : first + rows] += block.reshape(rows, -1)
+            return Dense(tuple(out))
+        starts, rows, places = lines.pattern
+        data = np.zeros((lines.highest + 1, len(rows)))
+        for (_, _, a, block), where in zip(blocks, places, strict=True):
+            data[a, where] += block.ravel()
+        return Scattered(shape, starts, rows, data)

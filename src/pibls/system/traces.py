@@ -24,6 +24,7 @@ from pibls.space.spectrum import degree_in
 
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
+_ASIDE = 1e-6  # of a joint: a step to its sides
 _BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
 
 
@@ -139,7 +140,7 @@ def tie(
     degree, U, polynomials = _face(min(nodes), max(nodes), d)
     X = np.tile(joint.box[:, 0], (len(U), 1))
     X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
-    keep = np.asarray(contains(X), dtype=bool)
+    keep = _within(X, joint, contains)
     if not keep.any() or not traces:
         return None
     if not keep.all():
@@ -149,6 +150,18 @@ def tie(
         polynomials = _legendre(2.0 * U - 1.0, degree)
     jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
     return Tied(joint, traces, X, polynomials, jumps, extent)
+
+
+def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask]) -> Mask:
+    """Which points of a joint have the domain on both sides: along its boundary nothing is held together."""
+    extent = joint.box[:, 1] - joint.box[:, 0]
+    step, other = np.zeros(len(extent)), np.zeros(len(extent))
+    step[joint.axis] = _ASIDE * max(float(extent.max()), _ASIDE * float(np.abs(X).max()))
+    other[joint.axis] = joint.shift
+    # Its ends are looked at a little inside of it: they may be corners.
+    X = X + 2.0 * _ASIDE * (joint.box.mean(axis=1) - X)
+    below, above = contains(X - step), contains(X + other + step)
+    return np.logical_and(below, above)
 
 
 @lru_cache(maxsize=64)

@@ -81,9 +81,9 @@ def _cover_face(
     for _ in range(_ROUNDS):
         U = CLOSED_RULES[name](wanted, face.dimension, rng)
         found = face.at(_evened(U) if face.is_closed and name in _TENSOR else U, rng)
-        if share >= 1.0 and name not in _TENSOR:
+        if owns is None or (share >= 1.0 and name not in _TENSOR):
             return found
-        kept = np.ones(len(found.points), dtype=np.bool_) if owns is None else owns(found)
+        kept = owns(found)
         if kept.sum() >= min(n, max(0.8 * n, 1)):
             return found.select(kept)
         wanted = int(1.5 * wanted) + 4

@@ -1,0 +1,52 @@
+"""Where errors hide: at the end of time, and beside a corner where two solutions leave out the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, at_least
+
+x, y, t = sp.symbols("x y t")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_singular_corner_is_not_underestimated(seed: int) -> None:
+    """Two solutions at the first width agreed to 0.4 of their common error."""
+    u = sp.Function("u")(x, y)
+    exact = (x**2 + y**2) ** sp.Rational(5, 4) * sp.cos(sp.Rational(5, 2) * sp.atan2(y, x))
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), 0)],
+        [pibls.Dirichlet(u, exact)],
+    )
+    solution = pibls.solve(problem, tol=1e-4, seed=seed)
+    side = np.concatenate([np.linspace(0, 0.1, 400), np.linspace(0.1, 1, 100)])
+    true = np.abs(solution(0 * side, side) - sp.lambdify((x, y), exact, "numpy")(0 * side, side)).max()
+    assert true <= solution.error.max
+
+
+def test_the_end_of_time_is_looked_at() -> None:
+    u = sp.Function("u")(x, t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 3),
+        [sp.Eq(u.diff(t), u.diff(x, 2))],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))],
+    )
+    where = Bench.of(lower(problem), problem.domain, 0, 1e-8).where.all
+    at_end = where[where[:, 1] == 3.0]
+    assert len(at_end) > 50
+    assert {0.0, 1.0} <= set(at_end[:, 0]), "in its corners too"
+
+
+def test_what_is_known_of_an_error_is_not_passed_over() -> None:
+    error = ErrorEstimate(2.0, 1.0, each=(ErrorEstimate(2.0, 1.0), ErrorEstimate(1.0, 1.0)))
+    raised = at_least(error, np.array([0.1, 5.0]), safety=2.0)
+    assert (raised.max, [e.max for e in raised.each]) == (10.0, [2.0, 10.0])
+    usual = at_least(error, np.array([10.0, 0.0])).max
+    assert 12.0 <= usual <= 60.0
+    assert at_least(UNCHECKED, np.array([1.0])) is UNCHECKED
