@@ -209,6 +209,12 @@ def law_table(stored: dict[str, Any]) -> str:
             f"{one['freedom'] - 1:.1f} "
             f"| {one['aic'] - plain['aic']:+.0f} | {one['aic'] - crowded['aic']:+.0f} | {one['runs']:.1g} |"
         )
+    missing = [f"{c:,}" for c in assay.INITIAL_CELLS if f"{c} law" not in stored]
+    if missing:
+        lines += [
+            "",
+            f"With {', '.join(missing)} cells the law has not been fitted (it takes minutes of computing).",
+        ]
     return "\n".join(lines)
 
 

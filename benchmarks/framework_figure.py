@@ -97,7 +97,7 @@ def draw(path: Path = FIGURE) -> None:
     ax.text(
         10.95, -0.15, "linear: one solve\nnonlinear: a few", ha="center", va="top", fontsize=9, color=GREY
     )
-    _arrow(ax, (11.2, 0.95), (4.5, 2.8), color=RED, connectionstyle="arc3,rad=0.36", linewidth=1.2)
+    _arrow(ax, (11.2, 0.95), (4.98, 2.25), color=RED, connectionstyle="arc3,rad=0.42", linewidth=1.2)
     ax.set(xlim=(-0.3, 11.95), ylim=(-2.6, 3.5))
     ax.set_axis_off()
     path.parent.mkdir(parents=True, exist_ok=True)

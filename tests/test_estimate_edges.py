@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -50,3 +53,18 @@ def test_what_is_known_of_an_error_is_not_passed_over() -> None:
     usual = at_least(error, np.array([10.0, 0.0])).max
     assert 12.0 <= usual <= 60.0
     assert at_least(UNCHECKED, np.array([1.0])) is UNCHECKED
+
+
+def test_the_page_on_trust_says_what_was_stored() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    runs = json.loads((docs / "data/unseen-0.2.json").read_text(encoding="utf-8"))
+    three = "conductivity of u"  # has three solutions, of which another one is found
+    judged = [r for r in runs if r.get("true") is not None and r["estimate"] and r["problem"] != three]
+    held = sum(r["true"] <= r["estimate"] for r in judged)
+    converged = [r for r in judged if r["converged"]]
+    kept = sum(r["true"] <= 3 * r["tol"] for r in converged)
+    assert held >= 0.97 * len(judged)
+    assert kept >= 0.99 * len(converged)
+    page = (docs / "trust.md").read_text(encoding="utf-8")
+    assert f"{held} of {len(judged)} runs" in page
+    assert f"within 3·tol in {kept} of {len(converged)}" in page

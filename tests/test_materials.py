@@ -102,6 +102,36 @@ def test_heat_in_a_plate_with_a_disc() -> None:
     check(pibls.Problem(SQUARE.during(t, 0, 0.5), [equation], conditions), exact, tol=1e-6)
 
 
+def test_a_ball_of_another_material() -> None:
+    w = sp.Function("w")(x, y, z)
+    square = x**2 + y**2 + z**2
+    far = sp.Rational(1 - 50, 2 + 50)
+    exact = sp.Piecewise(((1 + far) * x, square < R**2), (x * (1 + far * R**3 / sp.sqrt(square) ** 3), True))
+    k = sp.Piecewise((50, square < R**2), (1, True))
+    cube = pibls.Box({x: (-1, 1), y: (-1, 1), z: (-1, 1)})
+    problem = pibls.Problem(cube, [pibls.div(k * pibls.grad(w))], [pibls.Dirichlet(w, exact)])
+    check(problem, exact, tol=1e-8)
+
+
+def test_two_elastic_materials() -> None:
+    v = sp.Function("v")(x, y)
+    square = x**2 + y**2
+    inside = square < R**2
+    first, second = (sp.Piecewise((a, inside), (b, True)) for a, b in ((10, 1), (20, 2)))
+    far = sp.Rational(6 - 60, 60 + 4)  # 2 (λ + μ) (1 + far) within, 2 (λ + μ) - 2 μ far outside
+    shape = sp.Piecewise((1 + far, inside), (1 + far * R**2 / square, True))
+    bulk, shear = first * (u.diff(x) + v.diff(y)), second * (u.diff(y) + v.diff(x))
+    equations = [
+        pibls.div([bulk + 2 * second * u.diff(x), shear]),
+        pibls.div([shear, bulk + 2 * second * v.diff(y)]),
+    ]
+    conditions = [pibls.Dirichlet(u, x * shape), pibls.Dirichlet(v, y * shape)]
+    solution = pibls.solve(pibls.Problem(SQUARE, equations, conditions), tol=1e-9)
+    X = SQUARE.interior(500, np.random.default_rng(3)).T
+    wanted = sp.lambdify((x, y), y * shape, "numpy")(*X)
+    assert np.abs(solution[v](*X) - wanted).max() <= solution[v].error.max < 1e-9
+
+
 def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
     _, k, exact = inclusion(3, 1)
     solution = pibls.solve(conducts(k, exact=exact), tol=1e-6)

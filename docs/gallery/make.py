@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import common
 import matplotlib as mpl
+import numpy as np
 
 mpl.use("Agg")
 
@@ -38,6 +40,8 @@ TABLE = """| problem | tol | true error | estimated | nodes |
 | --- | --- | --- | --- | --- |
 """
 WIDTH = 300
+HEIGHT = round(0.78 * WIDTH)
+WIDE = 1.8  # times as wide as high: several panels
 """Pixels of a thumbnail."""
 
 
@@ -58,14 +62,33 @@ def measure(name: str) -> dict[str, float]:
 
 
 def thumbnail(name: str) -> None:
-    """The picture at a smaller size."""
+    """The picture, or its first panel where it has several, on a canvas that is the same for all."""
     from PIL import Image
 
     with Image.open(FIGURES / f"{name}.png") as picture:
-        height = round(picture.height * WIDTH / picture.width)
-        small = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+        whole = picture.convert("RGB")
+    whole = whole.crop((0, 0, first_panel(whole), whole.height))
+    share = min(WIDTH / whole.width, HEIGHT / whole.height)
+    size = (round(share * whole.width), round(share * whole.height))
+    small = Image.new("RGB", (WIDTH, HEIGHT), "white")
+    at = ((WIDTH - size[0]) // 2, (HEIGHT - size[1]) // 2)
+    small.paste(whole.resize(size, Image.Resampling.LANCZOS), at)
     (FIGURES / "small").mkdir(exist_ok=True)
     small.quantize(96).save(FIGURES / "small" / f"{name}.png", optimize=True)
+
+
+def first_panel(picture: Any) -> int:
+    """Where the first panel of a wide picture ends: in the middle of its widest white gap."""
+    if picture.width < WIDE * picture.height:
+        return int(picture.width)
+    blank = np.asarray(picture).min(axis=(0, 2)) > 250
+    low, high = int(0.2 * picture.width), int(0.6 * picture.width)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], blank[low:high], [False]]).astype(int)))
+    gaps = edges.reshape(-1, 2)
+    if not len(gaps):
+        return int(picture.width)
+    widest = gaps[int(np.argmax(gaps[:, 1] - gaps[:, 0]))]
+    return low + int(widest.mean())
 
 
 def thumbnails(examples: list[common.Example]) -> str:

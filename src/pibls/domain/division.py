@@ -36,11 +36,11 @@ _BESIDE = 1e-6  # of the domain
 _GRID = {2: 140, 3: 40}
 _FINE = {2: 90, 3: 30}
 _LEAST = 0.02  # the radius of a gap that counts, relative to the piece
-_CIRCLES = 9  # in one gap
+_CIRCLES = {2: 9, 3: 1}  # in one gap; in space its middle is not known well enough for more
 _SMALLEST = 0.15  # of them, over the largest
 _HELD = 0.4  # of a radius: what of the middle line is nearer to its centre a circle serves
 _APART = 0.02  # of the largest radius: how far from the others a place of the middle line needs its own
-_KINK = {2: 0.9, 3: 0.6}  # the slope of a distance is 1 but for its kinks
+_KINK = 0.9  # the slope of a distance is 1 but for its kinks
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Division:
             depth = np.where(own, depth, 0.0)
             deepest = int(depth.argmax())
             if depth[deepest] > least:
-                chosen = np.concatenate([[deepest], np.flatnonzero(own & (slope < _KINK[d]))])
+                chosen = np.concatenate([[deepest], np.flatnonzero(own & (slope < _KINK))])
                 out += _circles(Y[chosen], depth[chosen], float(fine.max()), least)
         return tuple(out)
 
@@ -222,7 +222,7 @@ def _circles(X: Array, depth: Array, spacing: float, least: float) -> list[tuple
     level = (depth > depth[0] - 0.5 * spacing) & (np.linalg.norm(X - X[0], axis=1) < 2.0 * spacing)
     out = [(tuple(map(float, X[level].mean(axis=0))), float(depth[0]))]
     apart = np.linalg.norm(X - X[0], axis=1) - _HELD * depth[0]
-    while len(out) < _CIRCLES:
+    while len(out) < _CIRCLES[X.shape[1]]:
         far = int(np.where(depth > max(_SMALLEST * depth[0], 0.5 * least), apart, -np.inf).argmax())
         if apart[far] < _APART * depth[0]:
             break

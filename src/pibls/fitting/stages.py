@@ -16,6 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.fitting.slopes import Varied
+from pibls.linalg.columns import applied, times
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.rows import Matrix, norms
 from pibls.problem import Region
@@ -157,24 +158,28 @@ class Stage:
         else:
             R = _rows(system, w, parameters, slopes, count, before)
         J = system.jacobian(w)
+        moved = np.flatnonzero(R.any(axis=0))
         out = np.zeros((system.shape[1], count))
-        for k in range(count):
-            if not R[:, k].any():
-                continue
-            s, last = solved.factors.apply(-R[:, k]), np.inf
-            for _ in range(8):
-                better = solved.factors.apply(solved.J @ s - J @ s - R[:, k])
-                change = float(np.abs(J @ (better - s)).max() / max(np.abs(R[:, k]).max(), 1e-300))
-                s = better
-                if change <= _REFINED or change > 0.5 * last:
-                    break
-                last = change
-            if change > 1e-3:  # the factors are too old for that
-                solved.J, solved.rows = J, norms(J, 1)
-                solved.factors = RidgeQR().factor_scaled(J, solved.rows, RidgeQR().cond)
-                s = solved.factors.apply(-R[:, k])
-            out[:, k] = s
+        if len(moved):
+            out[:, moved] = self._solved_for(solved, J, R[:, moved])
         return out
+
+    def _solved_for(self, solved: Solved, J: Matrix, R: Array) -> Array:
+        """S with J S = -R, by factors that may be those of another place nearby; all columns at once."""
+        size = np.maximum(np.abs(R).max(axis=0), 1e-300)
+        S, last, change = applied(solved.factors, J, -R), np.inf, np.inf
+        for _ in range(8):
+            better = applied(solved.factors, J, times(solved.J, S) - times(J, S) - R)
+            change = float((np.abs(times(J, better - S)).max(axis=0) / size).max())
+            S = better
+            if change <= _REFINED or change > 0.5 * last:
+                break
+            last = change
+        if change > 1e-3:  # the factors are too old for that
+            solved.J, solved.rows = J, norms(J, 1)
+            solved.factors = RidgeQR().factor_scaled(J, solved.rows, RidgeQR().cond)
+            S = applied(solved.factors, J, -R)
+        return S
 
 
 def _rows(

@@ -57,20 +57,22 @@ class WindowPlan(Plan):
             self.demand = self.way.demand(bench)
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            earlier = dict(self.notes)
             first = self._follow(None)
             if first is None or not first.windows or self.way.gives_up(first):
                 self.status = Status.STALLED
                 return
             found = self._judged(first, time.perf_counter() - began)
-            known = self.best, self.error
+            known, noted = (self.best, self.error), earlier
             self.best, self.error = found, UNCHECKED
             self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
             second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = self._compared(first, found, second)
         self._conclude(first, found)
-        if known[1].max < self.error.max and first.stopped is None:
-            self.best, self.error = known  # asked for more, rounding left more
+        if known[0] is not None and (known[1].max < self.error.max or first.stopped is not None):
+            # Asked for more, rounding left more, or the time was over on the way.
+            (self.best, self.error), self.notes = known, noted
 
     def _compared(self, first: Followed, found: Attempt, second: Followed) -> ErrorEstimate:
         """The estimate, from when on one is promised; how it goes over time, from the start."""

@@ -47,6 +47,7 @@ _FIRST = 1e-11  # of the whole time: the first window of a beginning that contra
 _HARD = 6  # tries after which the beginning is taken for one that does not fit
 _LAYER = 1e-3  # of the whole time: later than that, a window that is not resolved is none
 _HARDEST = 0.05  # of the largest tail: cells that are divided at a beginning that does not fit …
+_FORCED = 30  # windows after which what was not smoothed will not be
 _LEVELS = 3  # … so often at once
 _SMALLEST = 1e-10  # of the domain
 _LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
@@ -346,7 +347,7 @@ class LineFollower:
                     state = self._begin(steeper) if first else self._moved(state, steeper)
                     continue
             if layered and (h <= 1.001 * _RATIO * since or first):
-                if since > _LAYER * total:
+                if since > _LAYER * total or len(self._done) > _FORCED:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
                 self.promised = stop
