@@ -103,7 +103,9 @@ def _ngsolve(
     space = ng.H1(mesh, order=order, dirichlet=".*")
     u, v = space.TnT()
     a = ng.BilinearForm((ng.grad(u) * ng.grad(v) - wave**2 * u * v) * ng.dx(bonus_intorder=4), condense=True)
-    b = ng.LinearForm(-f * v * ng.dx(bonus_intorder=8))
+    b = ng.LinearForm(space)
+    if sp.simplify(source) != 0:
+        b += -f * v * ng.dx(bonus_intorder=8)
     g = ng.GridFunction(space)
     a.Assemble()
     b.Assemble()
@@ -134,22 +136,22 @@ def walls(edges: list[float], k: list[float], source: list[float], d: int = 1) -
 
 
 def _layers(edges: list[float], k: list[float], source: list[float]) -> Callable[[Array], Array]:
-    """u = -s x²/2k + A x + B in each layer; value and flux are continuous."""
-    n = len(k)
+    """u = -s ξ²/2k + A ξ + B in each layer, ξ from its lower end; value and flux are continuous."""
+    n, lengths = len(k), np.diff(edges)
     M, b = np.zeros((2 * n, 2 * n)), np.zeros(2 * n)
-    M[0, :2], M[1, -2:], b[1] = [edges[0], 1.0], [edges[-1], 1.0], 1.0
-    b[0] += source[0] * edges[0] ** 2 / (2 * k[0])
-    b[1] += source[-1] * edges[-1] ** 2 / (2 * k[-1])
-    for i, e in enumerate(edges[1:-1]):
-        M[2 + 2 * i, 2 * i : 2 * i + 4] = [e, 1.0, -e, -1.0]
-        b[2 + 2 * i] = source[i] * e**2 / (2 * k[i]) - source[i + 1] * e**2 / (2 * k[i + 1])
+    M[0, 1] = 1.0
+    M[1, -2:], b[1] = [lengths[-1], 1.0], 1.0 + source[-1] * lengths[-1] ** 2 / (2 * k[-1])
+    for i in range(n - 1):
+        M[2 + 2 * i, 2 * i : 2 * i + 4] = [lengths[i], 1.0, 0.0, -1.0]
+        b[2 + 2 * i] = source[i] * lengths[i] ** 2 / (2 * k[i])
         M[3 + 2 * i, 2 * i], M[3 + 2 * i, 2 * i + 2] = k[i], -k[i + 1]
-        b[3 + 2 * i] = (source[i] - source[i + 1]) * e
+        b[3 + 2 * i] = source[i] * lengths[i]
     A = np.linalg.solve(M, b).reshape(n, 2)
 
     def exact(s: Array) -> Array:
         i = np.clip(np.searchsorted(edges, s, side="right") - 1, 0, n - 1)
-        return np.asarray(-np.array(source)[i] * s**2 / (2 * np.array(k)[i]) + A[i, 0] * s + A[i, 1])
+        r = s - np.array(edges)[i]
+        return np.asarray(-np.array(source)[i] * r**2 / (2 * np.array(k)[i]) + A[i, 0] * r + A[i, 1])
 
     return exact
 

@@ -280,8 +280,8 @@ def main(names: list[str]) -> None:
         where = [mp.mpf(float(end * mp.mpf(10) ** (-8 + mp.mpf(8) * i / COUNT))) for i in range(1, COUNT)] + [
             end
         ]
-        one = robertson(end, 18, mp.mpf("1.35"), where)
-        two = robertson(end, 16, mp.mpf("1.3"), where)
+        one = robertson(end, 14, mp.mpf("1.3"), where)
+        two = robertson(end, 12, mp.mpf("1.25"), where)
         stored["Robertson"] = _kept(where, one, two)
         print("Robertson", stored["Robertson"]["agree"], flush=True)
         STORED.write_text(json.dumps(stored, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from benchmarks import evolutions
 from numpy.polynomial import legendre
 
 import pibls
@@ -205,3 +207,16 @@ def test_parameters_move_the_orbit() -> None:
 def test_what_is_left_to_others(problem: pibls.Problem) -> None:
     bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
     assert setting_of(bench) is None
+
+
+# --- what is stored -------------------------------------------------------------------------------
+
+
+def test_the_stored_comparison_says_what_the_docs_say() -> None:
+    """Every run within 1e-8 and below its estimate, and the table in the guide is that of the data."""
+    stored = json.loads(evolutions.STORED.read_text())
+    assert {e.name for e in evolutions.ORDINARY} <= stored.keys()
+    for found in stored.values():
+        assert all(row["held"] and row["error"] <= 1e-8 for row in found["ours"])
+    guide = Path(evolutions.__file__).parents[1] / "docs" / "guide" / "time.md"
+    assert evolutions.table() in guide.read_text()

@@ -34,6 +34,7 @@ _SAFE = 0.85
 _SPARE = 10.0  # times the tail that is aimed at, a window may have
 _GROWTH = 3.0  # the longest of two windows in a row over the shorter one
 _FAILED = 0.4  # of its length, where Newton's method does not settle
+_FAILURES = 2  # after which a window starts from constant derivatives
 _LEAST, _MOST = 0.2, 0.9  # of its length, where a window is rejected
 _SHRINK = 0.5  # of its length, at least, after one that was accepted
 _LEFT = 1e-3  # of what is asked of the coefficients: what Newton's method may leave
@@ -42,6 +43,7 @@ _PROBE = 0.05  # of its length: so much shorter is tried before it is called rou
 _FADING = 0.7
 _SMALL = 1e-3  # of what is asked of the residual: it may be rounding, and says nothing about the length
 _HOPELESS = 1e5
+_OVER, _ANYWAY = 2.5, 1.5  # a spectrum that allows so much longer a window makes it so much longer
 _ROUNDING = 1e-6
 
 
@@ -214,9 +216,10 @@ class Orbit:
         if length < left < 1.4 * length:
             length = 0.5 * left
         before: tuple[float, float] | None = None
+        probed: tuple[float, float] | None = None
         easing = max(1.0, _FADING * self._noise)
         rejected: Piece | None = None
-        most = _GROWTH
+        most, failures = _GROWTH, 0
         for _ in range(_TRIES):
             self.check(t, len(self._done))
             if length < max(_SHORTEST * total, 4e-16 * abs(t)):
@@ -229,13 +232,12 @@ class Orbit:
             if rejected is not None:
                 settled = self._settle(self._within(state, rejected, half))
             else:
-                for order in (_TAYLOR, 0):
-                    settled = self._settle(self._guess(state, last, t, half, order))
-                    if settled is not None or last is None:
-                        break
+                # Far from where it is known a Taylor polynomial may be where the equation has no value.
+                order = _TAYLOR if failures < _FAILURES else 0
+                settled = self._settle(self._guess(state, last, t, half, order))
             rejected = None
             if settled is None:
-                length, most = length * _FAILED, 1.0
+                length, most, failures = length * _FAILED, 1.0, failures + 1
                 continue
             coefficients, relative, sizes = self._spectrum(settled)
             first = int(_FROM * self._radau.s)
@@ -250,13 +252,18 @@ class Orbit:
                 self._natural = np.maximum(self._natural, settled.natural)
                 factor = self._factor(relative, residual, easing)
                 step = Step(settled.piece, coefficients, stop)
+                told = 0.0 if probed is None else float(self._told(settled).max())
+                if probed is not None and 0.3 * probed[0] * asked.residual < told < _ROUNDING:
+                    # Next to its terms it is as large as before: rounding, which a short window hides.
+                    self._noise = max(easing, 3.0 * told / self.asked.residual)
+                    return step, settled, probed[1]
                 return step, settled, length * min(max(factor, _SHRINK), most)
             worst = max(tail / asked.tail, residual / asked.residual)
             # Where a much shorter window does not help either, what is left is rounding; a bend or a jump
             # that the solution passes falls with the length.
             if before is not None and worst > 0.3 * before[0] and length <= 0.75 * before[1]:
                 if length > _PROBE * before[1]:
-                    before = (worst, length)
+                    before = probed = (worst, length)
                     length, rejected = 0.8 * _PROBE * length, settled.piece
                     continue
                 if worst * max(self.asked.tail, 1e-13) < _ROUNDING:
@@ -264,7 +271,8 @@ class Orbit:
                     if easing < _HOPELESS:
                         rejected = settled.piece
                         continue
-            before = (worst, length)
+            if before is None or length <= 0.75 * before[1] or worst <= 0.3 * before[0]:
+                before = (worst, length)  # a little shorter says nothing
             share = _SAFE * worst ** (-1.0 / (_FROM * self._radau.s))
             length, rejected = length * min(max(share, _LEAST), _MOST), settled.piece
         return "no window was accepted"
@@ -294,14 +302,22 @@ class Orbit:
         Or next to what it can do: where a spring changes as the mass passes its middle, every term vanishes
         there and the residual does not, but in a short window it moves nothing.
         """
+        felt = self._between(settled) / np.where(settled.felt > 0, settled.felt, 1.0)
+        return float(np.minimum(self._told(settled), felt * (self.asked.residual / self.asked.tail)).max())
+
+    def _told(self, settled: Settled) -> Array:
+        """The residual of each equation next to its terms."""
+        sizes = self._between(settled)
+        known = np.where(settled.terms > 0, settled.terms, sizes)
+        return np.asarray(sizes / np.where(known > 0, known, 1.0))
+
+    def _between(self, settled: Settled) -> Array:
+        """The residual of each equation between the points, and where the data are extreme."""
         F = settled.residual[:, self._radau.s :]
         sizes = np.sqrt(np.einsum("en,en->e", F, F) / F.shape[1])
         if len(self.watched):
             sizes = np.maximum(sizes, self.collocation.largest_at(self.watched, settled.piece))
-        known = np.where(settled.terms > 0, settled.terms, sizes)
-        told = sizes / np.where(known > 0, known, 1.0)
-        felt = sizes / np.where(settled.felt > 0, settled.felt, 1.0)
-        return float(np.minimum(told, felt * (self.asked.residual / self.asked.tail)).max())
+        return np.asarray(sizes)
 
     def _factor(self, relative: Array, residual: float, easing: float) -> float:
         """How much longer the next window may be: a coefficient of degree j grows as the length to the j."""
@@ -311,7 +327,9 @@ class Orbit:
         factor = _SAFE * aim ** (1.0 / first - 1.0 / reached)
         if residual < _SMALL * self.asked.residual:
             return float(factor)
-        return float(min(factor, (easing * self.asked.residual / residual) ** (1.0 / first)))
+        limit = (easing * self.asked.residual / residual) ** (1.0 / first)
+        # A residual that the spectrum knows nothing of is that of rounding, and of no length.
+        return float(max(min(factor, limit), _ANYWAY if factor > _OVER else 0.0))
 
     def _guess(
         self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = _TAYLOR

@@ -22,6 +22,7 @@ _FAST = 0.02  # a change that much smaller than the last one: the factors serve 
 _ROUNDING = 1e-10  # a relative change below which one that no longer falls is rounding
 _WORSE = 2.0  # a change that much larger than the last one does not lead to a solution
 _TRIED = 3  # … after so many steps
+_FAR, _LATE = 0.3, 7  # a relative change that large after so many steps: it is lost
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class Collocation:
             rounding = step > 1 and rate > 0.5 and change < _ROUNDING
             if line.is_linear or change * min(rate, 1.0) <= tolerance or rounding:
                 return Settled(piece, U, F, *self._terms(held, slopes, there, piece.half, sizes), step)
-            if rate > _WORSE and step > _TRIED:
+            if (rate > _WORSE and step > _TRIED) or (change > _FAR and step > _LATE):
                 return None
             if rate > _FAST:
                 factors = None
