@@ -34,12 +34,13 @@ def root(a: Any, b: Any) -> Any:
     return np.hypot(a - 0.5, b) ** 0.5 * np.cos(0.5 * np.arctan2(b, a - 0.5))
 
 
+@pytest.mark.parametrize("mu", [1j, complex(0.3, 0.8)])
 @pytest.mark.parametrize("end", [None, (-0.5, -0.2)])
-def test_derivatives(end: Any) -> None:
-    """Every derivative against a difference of the one below it; without ζ̄, Δ = 0 exactly."""
+def test_derivatives(end: Any, mu: complex) -> None:
+    """Every derivative against a difference of the one below it; without ζ̄ they solve the equation."""
     terms = ((2 / 3, 0, 0, 0.3), (2.0, 0, 1, 1.0), (0.0, 0, 1, 0.0), (1.5, 2, 0, 0.0), (3.3, 1, 1, 0.2))
     rng = np.random.default_rng(0)
-    basis = Singular(Tip((0.1, 0.2), 0.7, 2.0, end), terms).draw(np.zeros((2, 2)), rng)
+    basis = Singular(Tip((0.1, 0.2), 0.7, 2.0, end, mu), terms).draw(np.zeros((2, 2)), rng)
     X, h = rng.random((7, 2)) + 0.15, 1e-5
     for alpha in [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (2, 0), (2, 1)]:
         for axis in (0, 1):
@@ -47,8 +48,9 @@ def test_derivatives(end: Any) -> None:
             higher = (alpha[0] + (axis == 0), alpha[1] + (axis == 1))
             slope = (basis.jets(X + step, [alpha])[0] - basis.jets(X - step, [alpha])[0]) / (2 * h)
             assert np.allclose(basis.jets(X, [higher])[0], slope, rtol=1e-5, atol=1e-5)
-    xx, yy = basis.jets(X, [(2, 0), (0, 2)])
-    assert np.all(xx[:, :3] + yy[:, :3] == 0)
+    xx, xy, yy = basis.jets(X, [(2, 0), (1, 1), (0, 2)])
+    left = abs(mu) ** 2 * xx - 2 * mu.real * xy + yy
+    assert np.abs(left[:, :3]).max() <= (0.0 if mu == 1j else 1e-13 * np.abs(xx).max())
     at_corner = basis.jets(np.array([[0.1, 0.2]]), [(0, 0), (1, 0)])
     assert np.abs(at_corner[0][0, [0, 1, 3, 4]]).max() < 1e-60
     assert np.isfinite(at_corner[1]).all()
@@ -90,12 +92,38 @@ def test_corners_are_found() -> None:
 def test_where_the_powers_are_not_known_there_are_none() -> None:
     """Other leading parts, oblique derivatives, no condition: nothing is added."""
     conditions = [pibls.Dirichlet(u, 0)]
-    anisotropic = pibls.Problem(L, [sp.Eq(u.diff(x, 2) + 3 * u.diff(y, 2), 1)], conditions)
+    anisotropic = pibls.Problem(L, [sp.Eq(u.diff(x, 2) + (3 + x) * u.diff(y, 2), 1)], conditions)
     fourth = pibls.Problem(
         L, [sp.Eq(laplacian(laplacian(u)), 1)], [pibls.Dirichlet(u, 0, on=L), pibls.Neumann(u, 0, on=L)]
     )
     oblique = pibls.Problem(L, [sp.Eq(laplacian(u), 1)], [pibls.Condition(u.diff(x) + u - 1, on=L)])
     assert found(anisotropic) == found(fourth) == found(oblique) == {}
+
+
+@pytest.mark.parametrize(("mixed", "across"), [(0, 3), (1, 2), (-1, sp.Rational(1, 2))])
+def test_other_second_derivatives(mixed: int, across: Any) -> None:
+    """u_xx + b u_xy + d u_yy = 0 about a re-entrant corner: Im z^α, z = x + μy, is zero on both sides."""
+    b, d = float(mixed), float(across)
+    mu = complex(-b, np.sqrt(4 * d - b * b)) / (2 * d)
+    # The L is left of the ray y = 0, x > 0, and ends at x = 0, y < 0.
+    angle = (np.angle(-mu) - 0.0) % (2 * np.pi)
+    alpha = np.pi / angle
+
+    def exact(X: Any, Y: Any) -> Any:
+        z = np.asarray(X + mu * Y)
+        return np.abs(z) ** alpha * np.sin(alpha * (np.angle(z) % (2 * np.pi)))
+
+    problem = pibls.Problem(
+        L,
+        [u.diff(x, 2) + mixed * u.diff(x, y) + across * u.diff(y, 2)],
+        [pibls.Dirichlet(u, exact)],
+    )
+    (corner,) = [c for c in corners_of(lower(problem), L) if np.hypot(*c.point) < 1e-9]
+    assert corner.first_power(0) == pytest.approx(alpha)
+    solution = pibls.solve(problem, tol=1e-8)
+    X = L.interior(500, np.random.default_rng(0))
+    assert solution.converged
+    assert np.abs(solution(*X.T) - exact(*X.T)).max() < solution.error.max
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,9 +1,10 @@
 r"""a(x) = Re(e^{-iδ} ζᵖ ζ̄^q logˡ ζ): functions that are singular at a point of the boundary.
 
-ζ = (z - c) e^{-iψ}/R with z = x + iy: polar coordinates about a corner c, turned so that the cut of the root
+ζ = (z - c) e^{-iψ}/R with z = x + μy: polar coordinates about a corner c, turned so that the cut of the root
 leaves the corner where the domain is not. Where that ray meets the domain again (a hole), the cut ends at a
-point b outside of it: ζ = κ (z - c)/(z - b). Without ζ̄ all of them are harmonic, whatever the power, and
-every derivative follows from one formula in 1/(z - c) and 1/(z - b).
+point b outside of it: ζ = κ (z - c)/(z - b). With μ = i all of them are harmonic without ζ̄, whatever the
+power; with a + bμ + dμ² = 0 they solve a u_xx + b u_xy + d u_yy = 0. Every derivative follows from one
+formula in 1/(z - c) and 1/(z - b).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Tip:
     middle: float
     length: float
     end: tuple[float, float] | None = None
+    mu: complex = 1j
+    """z = x + μy; direction and length are those of z."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Singular:
     def draw(self, box: Array, rng: np.random.Generator) -> SingularBasis:
         return SingularBasis(
             np.array(self.tip.point),
-            np.array([self.tip.middle, self.tip.length]),
+            np.array([self.tip.middle, self.tip.length, self.tip.mu.real, self.tip.mu.imag]),
             np.array([] if self.tip.end is None else self.tip.end),
             np.array(self.terms).reshape(-1, 4),
         )
@@ -62,7 +65,7 @@ class Singular:
 
 @dataclass(frozen=True)
 class SingularBasis:
-    """The same as arrays: the corner (2,), direction and length (2,), the end of the cut (2 or 0,), terms."""
+    """As arrays: the corner (2,), direction, length and μ (4, or 2 for i), the end of the cut, terms."""
 
     point: Array
     frame: Array
@@ -80,14 +83,16 @@ class SingularBasis:
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         most = max((sum(alpha) for alpha in alphas), default=0)
-        middle, length = self.frame
-        away = (X[:, 0] - self.point[0]) + 1j * (X[:, 1] - self.point[1])
+        middle, length = self.frame[:2]
+        mu = complex(*self.frame[2:]) if len(self.frame) > 2 else 1j
+        away = (X[:, 0] - self.point[0]) + mu * (X[:, 1] - self.point[1])
         near = np.abs(away) < _NEAREST * length
         least = np.maximum(np.abs(away[near]) / length, _ZERO)
         away[near] = _NEAREST * length * np.exp(1j * middle)
         A = 1.0 / away
         if len(self.end):
-            tail = complex(*self.point) - complex(*self.end)
+            gap = self.point - self.end
+            tail = complex(gap[0] + mu * gap[1])
             B = 1.0 / (away + tail)
             zeta = away * B * (abs(tail) / length) * np.exp(1j * (np.angle(tail) - middle))
         else:
@@ -107,7 +112,7 @@ class SingularBasis:
         holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
         conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
         out = [np.empty((len(X), self.size), order="F") for _ in alphas]
-        wanted = [expanded(*alpha) for alpha in alphas]
+        wanted = [expanded(alpha[0], alpha[1], mu) for alpha in alphas]
         for column, (_, q, _, delta) in enumerate(self.terms):
             f, g = holomorphic[which[column]], conjugate[int(q)]
             turn = np.exp(-1j * delta)
@@ -154,12 +159,12 @@ class _Powers:
         return out
 
 
-def expanded(a: int, b: int) -> list[complex]:
-    """(∂ + ∂̄)^a (i∂ - i∂̄)^b = Σₙ cₙ ∂^(a+b-n) ∂̄^n."""
+def expanded(a: int, b: int, mu: complex = 1j) -> list[complex]:
+    """(∂ + ∂̄)^a (μ∂ + μ̄∂̄)^b = Σₙ cₙ ∂^(a+b-n) ∂̄^n."""
     out = [0j] * (a + b + 1)
     for i in range(a + 1):
         for j in range(b + 1):
-            out[i + j] += comb(a, i) * comb(b, j) * (-1) ** j * 1j**b
+            out[i + j] += comb(a, i) * comb(b, j) * mu ** (b - j) * mu.conjugate() ** j
     return out
 
 

@@ -2,11 +2,13 @@ r"""u ~ r^α: corners of a plane domain in which solutions are singular, and by 
 
 At a corner with the angle ω, Δu = f has the singular parts r^α sin αθ with α = kπ/ω where both sides have
 values, or both fluxes, and α = (k - 1/2)π/ω where one has values and the other fluxes; α that are whole
-numbers bring a logarithm. A place on a side where the kind of condition changes is a corner with ω = π.
+numbers bring a logarithm. A place on a side where the kind of condition changes is a corner with ω = π. For
+a u_xx + b u_xy + d u_yy = f all of this holds in the plane of z = x + μy, a + bμ + dμ² = 0.
 """
 
 from __future__ import annotations
 
+import cmath
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -41,7 +43,10 @@ VALUES, FLUXES, BOTH = "values", "fluxes", "both"
 
 @dataclass(frozen=True)
 class Corner:
-    """Where two sides meet: from ``start`` (an angle) the domain opens by ``angle``, counter-clockwise."""
+    """Where two sides meet: from ``start`` (an angle) the domain opens by ``angle``, counter-clockwise.
+
+    Angles are those of z = x + μy.
+    """
 
     point: tuple[float, float]
     start: float
@@ -52,6 +57,12 @@ class Corner:
     """Whether its functions satisfy the conditions of both sides exactly."""
     sides: Boundary = field(compare=False, repr=False)
     """Points of both sides, closer and closer to the corner."""
+    mu: complex = 1j
+
+    def at(self, z: Array) -> Array:
+        """The points (n, 2) that lie by z, complex, from the corner."""
+        y = z.imag / self.mu.imag
+        return np.array(self.point) + np.stack([z.real - self.mu.real * y, y], axis=-1)
 
     def first_power(self, unknown: int) -> float | None:
         """The least power that is no whole number, or None where there is none below the highest."""
@@ -91,12 +102,15 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
     if not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
         return ()
-    able = [_led_by_laplacian(lowered, k) is not None for k in range(lowered.unknowns)]
-    if not any(able):
+    leads = [_lead(lowered, k) for k in range(lowered.unknowns)]
+    roots = [lead[1] for lead in leads if lead is not None]
+    if not roots:
         return ()
+    mu = roots[0]
+    able = [lead is not None and lead[1] == mu for lead in leads]
     box = box_of(domain)
     size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    ends = [end for face in faces for end in _ends(face, lowered, able)]
+    ends = [end for face in faces for end in _ends(face, lowered, able, mu)]
     if len(ends) < 2:
         return ()
     points = np.array([end.point for end in ends])
@@ -109,7 +123,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
         one, two = sorted((ends[j] for j in here), key=lambda end: not end.is_first)
         if not one.is_first or two.is_first:
             continue
-        start, stop = (math.atan2(end.along[1], end.along[0]) for end in (one, two))
+        start, stop = (cmath.phase(end.along[0] + mu * end.along[1]) for end in (one, two))
         angle = (stop - start) % (2.0 * math.pi) or 2.0 * math.pi
         sides = tuple(zip(one.kinds, two.kinds, strict=True))
         kinds = tuple((_leading(a), _leading(b)) for a, b in sides)
@@ -121,6 +135,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
             kinds,
             one.straight and two.straight and plain,
             join([one.near, two.near], 2),
+            mu,
         )
         changes = abs(angle - math.pi) > 1e-6 or any(a != b for a, b in kinds)
         if changes and any(corner.powers(k) for k in range(lowered.unknowns)):
@@ -128,7 +143,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     return tuple(out)
 
 
-def _ends(face: Face, lowered: LoweredProblem, able: list[bool]) -> list[_End]:
+def _ends(face: Face, lowered: LoweredProblem, able: list[bool], mu: complex) -> list[_End]:
     """Both ends of every stretch of a face on which the same conditions hold."""
     boundary = [r for r in lowered.residuals if r.region.is_boundary]
     shares = np.linspace(0.0, 1.0, 65)
@@ -159,7 +174,8 @@ def _ends(face: Face, lowered: LoweredProblem, able: list[bool]) -> list[_End]:
         holding = [r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0]]
         pairs = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
         kinds = tuple(
-            _kind(holding, k, X[2:3], N[2:3]) if good and not pairs else None for k, good in enumerate(able)
+            _kind(holding, k, X[2:3], N[2:3], mu) if good and not pairs else None
+            for k, good in enumerate(able)
         )
         close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15), _RNG).points
         for i in (0, 1):
@@ -195,7 +211,7 @@ def _exactly(face: Face, cut: float, region: Any) -> float | None:
     return None
 
 
-def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array) -> str | None:
+def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array, mu: complex) -> str | None:
     """What the conditions at a point of the boundary give of an unknown."""
     mine = [r for r in holding if any(j.unknown == unknown for j in (*r.linear, *r.nonlinear))]
     if len(mine) != 1:
@@ -213,9 +229,10 @@ def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array) -> str
             return None
     if not slopes.any():
         return VALUES
-    n = normal[0]
+    # The flux of the equation: what is normal to the side in the plane of z.
+    n = np.array([[abs(mu) ** 2, -mu.real], [-mu.real, 1.0]]) @ normal[0]
     along = abs(slopes[0] * n[1] - slopes[1] * n[0])
-    if along >= 1e-9 * float(np.abs(slopes).max()):
+    if along >= 1e-9 * float(np.abs(slopes).max() * np.abs(n).max()):
         return None
     return BOTH if values else FLUXES
 
@@ -225,8 +242,8 @@ def _leading(kind: str | None) -> str | None:
     return FLUXES if kind == BOTH else kind
 
 
-def _led_by_laplacian(lowered: LoweredProblem, unknown: int) -> Residual | None:
-    """The equation c(x) Δu + lower derivatives + others without second ones = 0, if there is one."""
+def _lead(lowered: LoweredProblem, unknown: int) -> tuple[Residual, complex] | None:
+    """c(x) (a u_xx + b u_xy + d u_yy) + lower derivatives and others without second ones = 0, and μ."""
     found = []
     for r in lowered.residuals:
         if not r.region.is_inside:
@@ -238,18 +255,25 @@ def _led_by_laplacian(lowered: LoweredProblem, unknown: int) -> Residual | None:
             if any(sum(j.alpha) >= 2 for j in r.nonlinear):
                 return None
             found.append((r, {j.alpha for j in highest}))
-    if len(found) != 1 or found[0][1] != {(2, 0), (0, 2)}:
+    if len(found) != 1 or not found[0][1] >= {(2, 0), (0, 2)}:
         return None
     r = found[0][0]
     X = np.random.default_rng(1).random((16, lowered.dimension))
     X = X - 0.5
     with np.errstate(all="ignore"):
-        a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
-    by = dict(zip(r.linear, a, strict=True))
-    one, two = by[Jet(unknown, (2, 0))], by[Jet(unknown, (0, 2))]
-    finite = np.isfinite(one) & np.isfinite(two)
-    same = np.abs(one - two)[finite] <= 1e-9 * np.abs(one)[finite]
-    return r if finite.any() and bool(same.all()) else None
+        by = dict(zip(r.linear, r.coefficients(X, np.zeros_like(X), r.known_data(X)), strict=True))
+        zero = np.zeros(len(X))
+        along, mixed, across = (by.get(Jet(unknown, alpha), zero) for alpha in ((2, 0), (1, 1), (0, 2)))
+        shares = np.stack([mixed / along, across / along])
+    shares = shares[:, np.isfinite(shares).all(axis=0)]
+    if not shares.size or np.any(np.abs(shares - shares[:, :1]) > 1e-9 * np.abs(shares).max()):
+        return None
+    b, d = shares[:, 0].tolist()
+    if b * b >= 4.0 * d:
+        return None  # not elliptic
+    if abs(b) < 1e-9 and abs(d - 1.0) < 1e-9:
+        return r, 1j
+    return r, complex(-b, math.sqrt(4.0 * d - b * b)) / (2.0 * d)
 
 
 def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> list[Singular]:
@@ -257,9 +281,10 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
     tip = _tip(corner, domain)
     terms: dict[tuple[float, int, int, float], None] = {}
     for k in range(lowered.unknowns):
-        equation = _led_by_laplacian(lowered, k)
-        if equation is None or not corner.powers(k):
+        lead = _lead(lowered, k)
+        if lead is None or not corner.powers(k):
             continue
+        equation = lead[0]
         exact = corner.straight and tip.end is None
         found = _exact_terms(corner, k) if exact else _bent_terms(corner, k)
         if corner.kinds[k] == (VALUES, VALUES):
@@ -274,7 +299,7 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
         return []
     out = [Singular(tip, tuple(terms))]
     if tip.end is not None:
-        out.append(Singular(Tip(tip.end, 0.0, tip.length), ((0.0, 0, 1, 0.0),)))  # log|z - b|
+        out.append(Singular(Tip(tip.end, 0.0, tip.length, mu=tip.mu), ((0.0, 0, 1, 0.0),)))  # log|z - b|
     return out
 
 
@@ -350,22 +375,25 @@ def _rich_terms(corner: Corner, unknown: int) -> list[Term]:
 def _tip(corner: Corner, domain: Domain) -> Tip:
     """The corner with its cut: along the middle of what is outside, and not into the domain again."""
     box = box_of(domain)
-    reach = float(np.linalg.norm(box[:, 1] - box[:, 0]))
+    reach = float(np.linalg.norm(box[:, 1] - box[:, 0])) * max(abs(corner.mu), 1.0)
     middle = corner.start + 0.5 * corner.angle
     s = np.linspace(1e-4, 1.0, 2000) * reach
-    point = np.array(corner.point)
-    ray = point - s[:, None] * np.array([math.cos(middle), math.sin(middle)])
+    ray = corner.at(-s * np.exp(1j * middle))
     inside = np.asarray(domain.contains(ray), dtype=bool)
     end = None
     if corner.angle < 2.0 * math.pi - 1e-3 and inside.any():
-        b = point - 0.5 * s[np.argmax(inside)] * np.array([math.cos(middle), math.sin(middle)])
+        b = corner.at(-0.5 * s[np.argmax(inside)] * np.exp(1j * np.array([middle])))[0]
         end = (float(b[0]), float(b[1]))
     # |ζ| ≤ 1 all over the domain, so that no power is larger than another.
     X = np.concatenate([face.dense() for face in faces_of(domain)])
-    away = np.linalg.norm(X - point, axis=1)
+
+    def distance(Y: Array, c: tuple[float, float]) -> Any:
+        return np.abs((Y[..., 0] - c[0]) + corner.mu * (Y[..., 1] - c[1]))
+
+    away = distance(X, corner.point)
     if end is not None:
-        away = away * np.linalg.norm(point - end) / np.linalg.norm(X - end, axis=1)
-    return Tip(corner.point, middle, float(away.max()), end)
+        away = away * distance(np.array(corner.point), end) / distance(X, end)
+    return Tip(corner.point, middle, float(away.max()), end, corner.mu)
 
 
 def _is_whole(p: float) -> bool:

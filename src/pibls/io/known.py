@@ -58,6 +58,11 @@ def _is_annular(basis: AnnularBasis, d: int) -> str | None:
     return None if good and (not rate or not depth) else f"functions around a hole of {basis.form.tolist()}"
 
 
+def _is_singular(basis: SingularBasis, d: int) -> str | None:
+    good = basis.frame.shape in ((2,), (4,)) and bool(np.all(basis.frame[3:] > 0))
+    return None if good else f"a corner with {basis.frame.tolist()}"
+
+
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
     if isinstance(space, Pieces):
@@ -111,7 +116,7 @@ _BROAD: dict[str, Entry] = {
 _BOX: dict[str, Entry] = {"centre": Numbers("d"), "half": Numbers("d")}
 _SINGULAR: dict[str, Entry] = {
     "point": Numbers("d"),
-    "frame": Numbers("2"),
+    "frame": Numbers("*"),
     "end": Numbers("*"),
     "terms": Numbers("n 4"),
 }
@@ -146,7 +151,7 @@ KNOWN = Table(
         Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
-        Kind("singular", SingularBasis, "basis", _SINGULAR),
+        Kind("singular", SingularBasis, "basis", _SINGULAR, _is_singular),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),

@@ -197,8 +197,7 @@ def _towards(corner: Corner, domain: Domain, shift: float) -> Array:
     reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
     r = reach * 0.5 ** (np.arange(_LEVELS) + shift)
     angle = corner.start + corner.angle * (np.arange(_ANGLES) + shift) / _ANGLES
-    away = r[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    X = np.array(corner.point) + away.reshape(-1, 2)
+    X = corner.at((r[:, None] * np.exp(1j * angle)).ravel())
     return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
 
 
