@@ -11,7 +11,10 @@ import sympy as sp
 import pibls
 from pibls import Data, Problem, fit
 from pibls.fitting.experiment import Experiment
+from pibls.fitting.followed import Followed
+from pibls.fitting.held import Held
 from pibls.fitting.unknowns import read_unknowns
+from pibls.problem import Jet
 
 x, y, t = sp.symbols("x y t")
 a, c, k, D = sp.symbols("a c k D")
@@ -76,12 +79,22 @@ def backwards() -> Problem:
     )
 
 
+def valve() -> Problem:
+    u, v = U(t), sp.Function("v")(t)
+    return Problem(
+        pibls.Interval(t, 0, 3),
+        [u.diff(t) + k * v * u, v - u**2 - c],
+        [pibls.Initial(2 * u, a)],
+        {k: 1.0, c: 0.2, a: 2.5},
+    )
+
+
 def scattered(problem: Problem, n: int) -> dict[Any, Any]:
     X = problem.domain.interior(n, np.random.default_rng(3))
     return dict(zip(problem.coordinates, X.T, strict=True))
 
 
-@pytest.mark.parametrize("make", [decay, predators, membrane, spreading, wall, backwards])
+@pytest.mark.parametrize("make", [decay, predators, membrane, spreading, wall, backwards, valve])
 def test_derivatives_are_those_of_the_solution(make: Any) -> None:
     """∂g/∂θ against differences of full solves, also of a flux with a parameter in it."""
     problem = make()
@@ -108,6 +121,44 @@ def test_derivatives_are_those_of_the_solution(make: Any) -> None:
     expected = np.concatenate([solution.evaluate(d.expression, *points.values()) for d in data])
     assert experiment.searches == 1
     assert np.abs(again - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("make", [decay, predators, backwards, valve])
+def test_an_orbit_is_followed_as_any_problem_is_held(make: Any) -> None:
+    """u(θ) and ∂u/∂θ by collocation in the windows, and by least squares in the same."""
+    problem = make()
+    moving, step = range(len(problem.parameters)), 0.02 * np.array([*problem.parameters.values()])
+    solution = pibls.solve(problem, tol=1e-9)
+    found = Followed.of(solution, moving)
+    assert found is not None
+    followed, course = found
+    held = Held.of(solution, moving)
+    chain = held.begin(solution)
+    X = problem.domain.interior(20, np.random.default_rng(5))
+    jets = tuple(Jet(i, (j,)) for i in range(len(problem.unknowns)) for j in (0, 1))
+    other = problem.at(dict(zip(problem.parameters, [*problem.parameters.values()] + step, strict=True)))
+    followed.differentiate(course)
+    held.differentiate(chain)
+    course, chain = followed.at(other, course, step), held.at(other, chain, step)
+    value, expected = followed.values(course, X, jets), held.values(chain, X, jets)
+    assert np.abs(value - expected).max() < 1e-7 * np.abs(expected).max()
+    slope, expected = followed.derivatives(course, X, jets), held.derivatives(chain, X, jets)
+    assert np.abs(slope - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+def test_windows_that_do_not_serve_are_searched_for_anew() -> None:
+    """Far from where they were found, an orbit has other windows; nothing of the old ones is left."""
+    u = U(t)
+    problem = Problem(
+        pibls.Interval(t, 0, 10), [u.diff(t, 2) + k * u], [pibls.Initial(u, 1), pibls.Initial(u.diff(t), 0)],
+        {k: 1.0},
+    )  # fmt: skip
+    ts = np.linspace(0.5, 10, 20)
+    unknowns = read_unknowns({k: (0, 1e4)}, [problem], [u], None)
+    experiment = Experiment(problem, (Data(u, {t: ts}, np.zeros(20)),), unknowns, {"tol": 1e-8})
+    experiment.predict(np.array([1.0]))
+    assert np.abs(experiment.predict(np.array([2500.0])) - np.cos(50 * ts)).max() < 1e-6
+    assert experiment.searches == 2
 
 
 @pytest.mark.parametrize("seed", range(3))

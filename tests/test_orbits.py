@@ -206,7 +206,7 @@ def test_parameters_move_the_orbit() -> None:
 )
 def test_what_is_left_to_others(problem: pibls.Problem) -> None:
     bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
-    assert setting_of(bench) is None
+    assert setting_of(bench.lowered, bench.evolution) is None
 
 
 # --- what is stored -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.data import Data
-from pibls.fitting.held import Chain, Held
+from pibls.fitting.kept import Kept, kept
 from pibls.fitting.measured import Measured, measured
 from pibls.fitting.stages import LostError
 from pibls.fitting.unknowns import Unknowns
@@ -33,8 +33,9 @@ class Experiment:
     """How often it was solved in a space that was there."""
     searches: int = 0
     """How often a space was searched for."""
-    _held: Held | None = None
-    _chain: Chain | None = None
+    _held: Kept | None = None
+    _chain: Any = None
+    """The solution at the last θ, in the form of what is kept."""
     _theta: Array = field(default_factory=lambda: np.empty(0))
     _measured: list[Measured] = field(default_factory=list)
     searched: Array | None = None
@@ -79,9 +80,8 @@ class Experiment:
         """A new space, by a full solve at θ."""
         found = solution_at(self.at(theta), self.settings)
         self.searches += 1
-        held = Held.of(found, self._moving)
         try:
-            chain = held.begin(found)
+            held, chain = kept(found, self._moving)
         except LostError:
             raise ProblemError(
                 "tol",
@@ -135,7 +135,7 @@ class Experiment:
         values.update(zip(self.unknowns.symbols, theta, strict=True))
         return tuple(values.values())
 
-    def drop(self) -> Chain | None:
+    def drop(self) -> Any:
         """Forget the solution, so that it is made anew."""
         old, self._chain = self._chain, None
         return old

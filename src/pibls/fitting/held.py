@@ -16,7 +16,7 @@ from pibls.fitting.slopes import residual_slopes
 from pibls.fitting.stages import Faces, LostError, Solved, Stage, tabled, tied_rows
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
-from pibls.problem.lowering import lower
+from pibls.problem.lowering import LoweredProblem, lower
 from pibls.search.evolution import Evolution, continued, evolution_of, handed_over
 from pibls.solution import Solution
 from pibls.space import Cells, Space, Whole, Windows
@@ -105,13 +105,7 @@ class Held:
 
     def at(self, problem: Problem, past: Chain, step: Array) -> Chain:
         """The chain at other parameters, from one nearby; ``step`` is how far they are, in θ."""
-        if lower(problem).interfaces.planes != self.planes:
-            raise ProblemError(
-                "unknown",
-                expected="parameters that leave jumps where they are",
-                got="one that moves the place of a jump",
-                remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
-            )
+        unmoved_jumps(lower(problem), self.planes)
         weights = [s.w for s in past.solved]
         if past.slopes is not None:
             weights = [w + d @ step for w, d in zip(weights, past.slopes, strict=True)]
@@ -202,6 +196,17 @@ class Held:
         if self.evolution is not None and not self.evolution.forward:
             cut = cut[::-1]
         return np.concatenate(cut)
+
+
+def unmoved_jumps(lowered: LoweredProblem, planes: tuple[tuple[int, float], ...]) -> None:
+    """Refuse parameters that move the place of a jump."""
+    if lowered.interfaces.planes != planes:
+        raise ProblemError(
+            "unknown",
+            expected="parameters that leave jumps where they are",
+            got="one that moves the place of a jump",
+            remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
+        )
 
 
 def _before(space: Whole | Cells, slopes: Array) -> Any:

@@ -21,6 +21,13 @@ class Beginning:
     """u⁽ʲ⁾(t₀), (unknowns, m) for each group."""
 
     state: tuple[Array, ...]
+    conditions: Array
+    """What each condition asks of them, (conditions, states)."""
+
+    def moved(self, rows: Array) -> Array:
+        """How they change where the conditions change by ``rows`` (conditions, q), (states, q)."""
+        scale = np.abs(self.conditions).max(axis=1, keepdims=True, initial=0.0)
+        return np.asarray(-np.linalg.solve(self.conditions / scale, rows / scale))
 
 
 def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group]) -> Beginning | None:
@@ -52,7 +59,7 @@ def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group])
     for key, n in entries.items():
         i, row, j = place[key]
         state[i][row, j] = found[n]
-    return Beginning(state)
+    return Beginning(state, A)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from pibls.basis.quasi import spread
 from pibls.basis.radau import Radau
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
+from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
+from pibls.search.evolution import Evolution
 from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Asked, Orbit, Path
 from pibls.search.plan import Offer, Plan
@@ -50,10 +51,10 @@ class Setting:
     beginning: Beginning
 
 
-def setting_of(bench: Bench) -> Setting | None:
+def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:
     """For an evolution of one coordinate whose equations are as many as its unknowns; else None."""
-    e, lowered = bench.evolution, bench.lowered
-    equations = bench.equations()
+    inside = tuple(r for r in lowered.residuals if r.region.is_inside)
+    equations = replace(lowered, residuals=inside)
     if e is None or lowered.dimension != 1 or len(equations.residuals) != lowered.unknowns:
         return None
     if len(equations.residuals) + len(e.beginning) != len(lowered.residuals) or lowered.interfaces.jumping:
@@ -81,7 +82,7 @@ class OrbitPlan(Plan):
             return None
         if not self._looked:
             self._looked = True
-            self._setting = setting_of(self.bench)
+            self._setting = setting_of(self.bench.lowered, self.bench.evolution)
         # It is cheaper than anything else that could be tried.
         return None if self._setting is None else Offer(0.0, -1.0)
 

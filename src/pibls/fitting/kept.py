@@ -1,0 +1,38 @@
+"""θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pibls.arrays import Array
+from pibls.fitting.followed import Followed
+from pibls.fitting.held import Held
+from pibls.problem import Jet, Problem
+from pibls.solution import Solution
+
+
+class Kept(Protocol):
+    """What stays while parameters move. A chain is its own form of a solution at one value of them."""
+
+    @property
+    def small(self) -> bool:
+        """Whether it may be kept for the next fit."""
+
+    def at(self, problem: Problem, past: Any, step: Array) -> Any:
+        """The chain at other parameters; raises `LostError` where it is not to be had."""
+
+    def values(self, chain: Any, X: Array, jets: tuple[Jet, ...]) -> Array:
+        """∂^α u at points, (jets, n)."""
+
+    def derivatives(self, chain: Any, X: Array, jets: tuple[Jet, ...]) -> Array:
+        """∂^α ∂u/∂θ at points, (parameters, jets, n)."""
+
+
+def kept(solution: Solution, moving: Sequence[int]) -> tuple[Kept, Any]:
+    """What serves for this solution, and the chain at its parameters."""
+    followed = Followed.of(solution, moving)
+    if followed is not None:
+        return followed
+    held = Held.of(solution, moving)
+    return held, held.begin(solution)
