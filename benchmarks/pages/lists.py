@@ -1,4 +1,4 @@
-"""What docs/trust.md says about two lists of problems, between its marks, from stored runs; the rest stays."""
+"""What docs/trust.md says of two lists of problems, between its marks, from stored runs; the rest stays."""
 
 from __future__ import annotations
 
