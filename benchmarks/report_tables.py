@@ -244,7 +244,8 @@ def settings_table(found: Sequence[Summary], system: str) -> str:
             continue
         seeds = ", ".join(str(r["seed"]) for r in s.runs)
         ended = sorted({r["status"] for r in s.runs})
-        name = escaped(s.setting or "—") + (" (in the table)" if s.table and s.setting else "")
+        shown = s.setting and s is in_table(found, system, s.case)
+        name = escaped(s.setting or "—") + (" (in the table)" if shown else "")
         rows.append([s.case, name, seeds, *_measured(s), ", ".join(ended), _choices(s)])
     header = ["case", "setting", "seeds", "max error", "worst", "L2 error", "seconds", "compiling"]
     return table([*header, "status", "chosen, said"], rows)

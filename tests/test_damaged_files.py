@@ -197,7 +197,7 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a seed that is true": (lambda h: h.update(seed=True), "seed: a whole number"),
     "a class of another kind": (
         lambda h: h["settings"].update(basis={"class": "Popen", "args": "ls"}),
-        "class: one of Broad",
+        "class: one of Annular, Broad",
     ),
     "a class with other words": (
         lambda h: h["settings"].update(basis={"class": "Waves", "nodes": 4, "scale": 1.0, "shell": True}),

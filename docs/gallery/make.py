@@ -31,8 +31,8 @@ docs/gallery/NAME.py` solves it, compares with the exact solution and shows the 
 `tests/test_gallery.py` asserts that the true error keeps the tolerance and the estimate. Each is solved by
 `pibls.solve(problem, tol=tol)` with nothing else given, and stands beside the same problem as a problem file
 for `pibls solve NAME.toml`, which gives the same numbers. The problems and their tolerances were chosen so
-that each takes less than two seconds, but for the shock, which takes five; [what it is not good
-for](../limits.md) says what does not. Measured data, and the parameters behind them, have [a page of their
+that each takes less than a second of processor time; [what it is not good for](../limits.md) says what does
+not. Measured data, and the parameters behind them, have [a page of their
 own](../migrating_cells.md).
 
 """

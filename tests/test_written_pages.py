@@ -1,0 +1,126 @@
+"""The pages that are written by hand: their tables are those of the stored data, nothing is measured here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks import convergence, moving, scale_figure
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def stored(name: str) -> Any:
+    return json.loads((DOCS / name).read_text(encoding="utf-8"))
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, tuple[list[int], dict[str, Any]]]:
+    """Widths and medians over the seeds, (widths, 2) for H¹ and H², by study and family."""
+    return {
+        name: (study["widths"], {f: np.median(e, axis=1) for f, e in study["errors"].items()})
+        for name, study in stored("data/convergence.json").items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("study", "title", "d"),
+    [("TC-3", "advection-diffusion", 1), ("TC-5", "Poisson", 2), ("TC-11", "Burgers", 2)],
+)
+def test_decays(errors: Any, study: str, title: str, d: int) -> None:
+    widths, medians = errors[study]
+    decays = [
+        f"{convergence.fitted_decay(widths, medians[family][:, norm], d):.2f}"
+        for family in ("broad", "waves")
+        for norm in (0, 1)
+    ]
+    assert row(f"{study}, {title}", str(d), *decays) in page("convergence.md")
+
+
+@pytest.mark.parametrize(
+    ("family", "title"),
+    [("waves", "waves, R(N, d)"), ("growing", "broad, R = 4 (N/256)^{1/2}"), ("broad", "broad, R = 4")],
+)
+def test_rates(errors: Any, family: str, title: str) -> None:
+    widths, medians = errors["rough"]
+    rates = [f"{convergence.fitted_rate(widths, medians[family][:, norm]):.2f}" for norm in (0, 1)]
+    assert row(title, *rates) in page("convergence.md")
+
+
+def test_scales() -> None:
+    shown = [scale_figure.FACTORS.index(f) for f in (0.5, 1.0, 1.4, 2.0, 2.8)]
+    for nodes, cases in stored("data/scale.json")["regimes"].items():
+        for case in ("TC-4", "TC-5", "TC-8"):
+            assert row(nodes, case, *(f"{cases[case][i]:.0e}" for i in shown)) in page("scale.md")
+
+
+def test_evolutions_in_space() -> None:
+    assert moving.table() in page("guide/time.md")
+
+
+def test_calibration() -> None:
+    runs = stored("data/calibration.json")
+    held = np.mean([r["true"] <= r["estimate"] for r in runs])
+    ratio = np.median([r["estimate"] / r["true"] for r in runs if r["true"]])
+    met = np.mean([r["converged"] for r in runs])
+    text = page("trust.md")
+    assert row("runs", str(len(runs))) in text
+    assert row("true error at most the estimate", f"{held:.0%}".replace("%", " %")) in text
+    assert row("median of estimate / true error", f"{ratio:.1f}") in text
+    assert f"| converged | {100 * met:.1f} % (all but runs of the torsion of a square) |" in text
+    assert {r["problem"] for r in runs if not r["converged"]} == {"torsion of a square"}
+
+
+def test_unseen() -> None:
+    runs, text = stored("data/unseen.json"), page("trust.md")
+    held, met = sum(r["true"] <= r["estimate"] for r in runs), sum(r["converged"] for r in runs)
+    assert f"{100 * held / len(runs):.1f} % ({held} of {len(runs)})" in text
+    assert row("converged", f"{100 * met / len(runs):.1f} %") in text
+
+
+def test_unseen_again() -> None:
+    every, text = stored("data/unseen-0.2.json"), page("trust.md")
+    runs = [r for r in every if r["problem"] != "conductivity of u" and r["estimate"] is not None]
+    held = sum(r["true"] <= r["estimate"] for r in runs)
+    problems = len({r["problem"] for r in every})
+    assert f"{len(every)} runs of {problems} of the 53 problems" in text
+    assert f"{sum(r['converged'] for r in every)} converged" in text
+    assert f"in {held} of {len(runs)} runs ({held / len(runs):.1%})" in text
+    ratio = np.median([r["estimate"] / r["true"] for r in runs])
+    assert f"estimate / true error {ratio:.1f}," in text
+
+
+def test_elements() -> None:
+    text = page("benchmarks/fem-and-the-paper.md")
+    for case in (f"TC-{i}" for i in range(1, 12) if i != 10):
+        shown = [
+            f"{error:.1e}"
+            for order in (1, 2)
+            for run in stored(f"benchmarks/data/fenics-p{order}/{case}.json")
+            if run["table"]
+            for error in (run["max_error"], run["facts"]["nodal_max_error"])
+        ]
+        assert f"| {' | '.join(shown)} |" in next(t for t in text.splitlines() if t.startswith(f"| {case} |"))
+
+
+def test_hard_cells() -> None:
+    runs = {r["name"]: r for r in stored("data/hard_cells.json")["runs"] if r["seed"] == 0}
+    text = " ".join(page("limits.md").split())
+    front, waves = runs["front tanh(20(x+y-1))"], runs["30 wavelengths"]
+    assert f"takes {front['seconds']:.0f} s to 1e-8, in {front['cells']} cells" in text
+    assert f"takes {waves['seconds']:.0f} s to 1e-8, in {waves['cells']} cells" in text
+    assert f"{waves['functions']:,} of the 100,000" in text
