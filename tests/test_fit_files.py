@@ -141,3 +141,41 @@ def test_wrong_tables_get_a_clear_word(folder: Path) -> None:
     refused(folder, DATA, "no [fit] in the file")
     refused(folder, DATA, "NAME=LOW:HIGH", "-u", "k=1:2:3")
     refused(folder, DATA + FIT, "--picture", "--picture", "fit.doc")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--unknown", "k=a:b"], "--unknown: expected NAME=LOW:HIGH, two numbers with the smaller one first"),
+        (["--unknown", "k=3:1"], "got 'k=3:1'. Write for example --unknown k=0.1:10."),
+        (["--unknown", "k=1"], "got 'k=1'"),
+        (["--unknown", "=1:2"], "got '=1:2'. Write for example --unknown D=0.1:10."),
+        (["--unknown", "q=1:3"], "expected a parameter of the problem (k, a), got 'q'"),
+        (["--picture", "no/such/folder/p.png"], "--picture: expected a folder that exists"),
+        (["--out", "no/such/folder/u.pibls"], "--out: expected a folder that exists"),
+        (["--picture", "p.gif"], "--picture: expected a name that ends in .png, .pdf or .svg"),
+        (["--data", "missing.csv"], "got No such file or directory. Check the name."),
+        (["--loss", "best"], "loss: expected one of linear"),
+    ],
+)
+def test_wrong_words_after_the_command_are_refused_before_it_fits(
+    folder: Path, more: list[str], words: str
+) -> None:
+    refused(folder, FIT, words, "--data", str(folder / "plain.csv"), *more)
+
+
+def test_points_outside_and_too_few_get_a_clear_word(folder: Path) -> None:
+    (folder / "outside.csv").write_text("t,u\n0.5,0.6\n2.5,0.1\n3,0.1\n")
+    words = "expected points in Interval(t, 0, 2), got 2 outside, the first at t = 2.5"
+    refused(folder, FIT, words, "--data", str(folder / "outside.csv"))
+    (folder / "few.csv").write_text("t,u\n0.5,0.6\n")
+    words = "at least as many values as unknown parameters (1), and one more to estimate sigma, got 1"
+    refused(folder, FIT, words, "--data", str(folder / "few.csv"))
+
+
+def test_a_parameter_at_its_bound_is_said_and_drawn(folder: Path) -> None:
+    arguments = ["fit", str(folder / "bare.toml"), "--data", str(folder / "plain.csv"), "-u", "k=3:5"]
+    run = CliRunner().invoke(app, [*arguments, "--picture", str(folder / "p.png")])
+    assert run.exit_code == 0, run.output
+    assert "at a bound: k" in run.output
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")

@@ -13,6 +13,8 @@ from benchmarks.report_tables import table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = DOCS / "fit.md"
+ALIKE = 1.15
+"""Times within that factor are not told apart: as much lies between two runs."""
 
 
 def stored(name: str) -> Any:
@@ -37,14 +39,18 @@ def coverage() -> str:
 def scipy() -> str:
     """Against least_squares over solve_ivp."""
     rows = stored("fit_peers")
-    faster = [f"{plain(r['ratio'])} times faster on {r['problem']}" for r in rows if r["ratio"] >= 1]
-    slower = [f"{plain(1 / r['ratio'])} times slower on {r['problem']}" for r in rows if r["ratio"] < 1]
+    faster = [f"{plain(r['ratio'])} times faster on {r['problem']}" for r in rows if r["ratio"] > ALIKE]
+    slower = [
+        f"{plain(1 / r['ratio'])} times slower on {r['problem']}" for r in rows if r["ratio"] < 1 / ALIKE
+    ]
+    alike = [f"as fast on {r['problem']}" for r in rows if 1 / ALIKE <= r["ratio"] <= ALIKE]
     return (
         "The optimum is that of SciPy's `least_squares` over `solve_ivp`, to "
         f"{sci(max(r['difference'] for r in rows))} "
         "(derivatives by differences; partial differential equations by the method of lines on Chebyshev "
         "points). "
-        f"In processor time `pibls.fit` is {names(faster + slower)} (`python -m benchmarks.fitting peers`)."
+        f"In processor time `pibls.fit` is {names(faster + alike + slower)} "
+        "(`python -m benchmarks.fitting peers`)."
     )
 
 

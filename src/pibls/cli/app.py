@@ -168,11 +168,14 @@ def fit(
     """
     import pibls
     from pibls.cli.fitting import data_of, facts_of, teller, unknown_of
+    from pibls.cli.writing import check_targets
 
     with explained(as_json_too=json, interrupted="interrupted: nothing was found yet"):
         file = _read(problem, param)
         if picture is not None and picture.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise RefusedError(f"--picture: expected a name that ends in .png, .pdf or .svg, got {picture}.")
+        targets = {"--out": output, "--picture": picture}
+        check_targets({k: path for k, path in targets.items() if path is not None})
         settings: dict[str, Any] = {**file.fit.settings, "seed": file.seed}
         settings.update({k: v for k, v in {"tol": tol, "loss": loss}.items() if v is not None})
         told = None if json or quiet else teller(lambda line: err.print(line, markup=False, highlight=False))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pibls.cli.values import number
 from pibls.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -43,19 +42,27 @@ def unknown_of(file: ProblemFile, texts: Sequence[str]) -> dict[str, Any]:
                 remedy="Write --unknown D=100:3000, or [fit] with unknown = { D = [100, 3000] }.",
             )
         return dict(file.fit.unknown)
-    out: dict[str, Any] = {}
-    for text in texts:
-        name, equals, bounds = text.partition("=")
-        parts = bounds.split(":") if equals else []
-        if (equals and len(parts) != 2) or not name.strip():
-            raise ProblemError(
-                "--unknown",
-                expected="NAME=LOW:HIGH, or NAME",
-                got=repr(text),
-                remedy="Write for example --unknown D=100:3000.",
-            )
-        out[name.strip()] = tuple(number(p, "--unknown") for p in parts) if parts else None
-    return out
+    return dict(map(_wanted, texts))
+
+
+def _wanted(text: str) -> tuple[str, tuple[float, float] | None]:
+    """NAME=LOW:HIGH, or NAME: what is wanted, and where it may lie."""
+    name, equals, bounds = text.partition("=")
+    name = name.strip()
+    if name and not equals:
+        return name, None
+    try:
+        low, high = map(float, bounds.split(":"))
+    except ValueError:
+        low, high = 0.0, 0.0
+    if not (name and low < high):
+        raise ProblemError(
+            "--unknown",
+            expected="NAME=LOW:HIGH, two numbers with the smaller one first, or NAME",
+            got=repr(text),
+            remedy=f"Write for example --unknown {name or 'D'}=0.1:10.",
+        )
+    return name, (low, high)
 
 
 def facts_of(fit: Fit) -> dict[str, Any]:

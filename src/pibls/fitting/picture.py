@@ -42,6 +42,7 @@ def picture(fit: Fit, *, level: float = 0.95, ax: Any = None) -> Any:
         _function(fit, axis, f, level)
     for axis in axes[len(sets) + len(functions) :]:
         axis.set_axis_off()
+    figure.suptitle(f"data, fit and {level:.0%} band".replace("%", " %"), fontsize=9, color="0.35")
     return figure
 
 

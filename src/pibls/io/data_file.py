@@ -96,7 +96,10 @@ def read_table(path: FilePath) -> dict[str, Array]:
             rows = [row for row, _ in zip(csv.reader(stream), range(MAX_ROWS), strict=False) if any(row)]
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
         raise ProblemError(
-            str(path), expected="a CSV file that can be read", got=str(problem), remedy="Check the name."
+            str(path),
+            expected="a CSV file that can be read",
+            got=getattr(problem, "strerror", None) or str(problem),
+            remedy="Check the name.",
         ) from None
     if len(rows) < 2:
         raise ProblemError(
