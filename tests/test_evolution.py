@@ -13,7 +13,7 @@ from pibls.basis import Waves
 from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.evolution import evolution_of
-from pibls.search.windows import Extrapolated
+from pibls.search.extrapolated import Extrapolated
 from pibls.space import Whole
 
 x, t = sp.symbols("x t")

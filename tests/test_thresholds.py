@@ -20,9 +20,9 @@ from pibls.search.cells import CellPlan
 from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
 from pibls.search.family import WaveFamily
+from pibls.search.followed import Demand
 from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
-from pibls.search.windows import Demand
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
 from pibls.status import Status

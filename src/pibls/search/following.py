@@ -15,9 +15,9 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
 from pibls.search.evolution import jumps_in_time
+from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
 from pibls.search.ways import InWaves, Way
-from pibls.search.windows import LATE, Demand, Followed, floor_of
 from pibls.solver import Outcome
 from pibls.space import Cells
 from pibls.status import Status

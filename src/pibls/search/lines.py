@@ -22,7 +22,7 @@ from pibls.linalg.shifted import Shifted
 from pibls.search.bench import Bench
 from pibls.search.chain import Places, Resolution, coefficients_of
 from pibls.search.divided import first_tree
-from pibls.search.windows import Demand, Followed, Window
+from pibls.search.followed import Demand, Followed, Window
 from pibls.solver.stages import Stages, stages
 from pibls.space import Node, Space, crossed, graded
 from pibls.system.lines import Group, Lines, Moments, Term

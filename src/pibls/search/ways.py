@@ -12,8 +12,9 @@ from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.search.divided import Reference
+from pibls.search.followed import LATE, Demand, Followed
 from pibls.search.lines import SHORT, LineFollower
-from pibls.search.windows import LATE, NODES, Demand, Followed, Follower
+from pibls.search.windows import NODES, Follower
 
 Check = Callable[[float, int, int], None]
 

@@ -25,9 +25,11 @@ from pibls.search.again import Again
 from pibls.search.bench import Bench
 from pibls.search.divided import Reference, cell_system, first_tree, without_pairs
 from pibls.search.evolution import Evolution, continued, handed_over
+from pibls.search.extrapolated import Extrapolated
+from pibls.search.followed import Demand, Followed, Window
 from pibls.search.scales import natural_sizes
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree, Node, Space, Whole, Windows, crossed, graded
+from pibls.space import Cells, CellTree, Node, Space, Whole, crossed, graded
 from pibls.space.spectrum import degree_in, tails
 from pibls.system.cells import CellSystem
 from pibls.system.judging import residuals_at
@@ -35,7 +37,6 @@ from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 
-LATE = "the time limit was reached"
 NODES = {1: 32, 2: 100, 3: 500}
 """Functions per window and cell (numerics: 48 were too few for Burgers' shock, 96 enough)."""
 _TRIES = 60  # of one window
@@ -54,109 +55,8 @@ _KEPT = 0.85
 on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here it does not
 grow (7e-14)."""
 _NOTHING = 3e-14
-_RESIDUAL_FLOOR = 3e-12
 _WORTH = 1.6  # times longer, a window is worth new factors
 _LEFT = 1e-3  # of what is asked of a window's spectrum: what Newton's method may leave
-
-
-@dataclass(frozen=True)
-class Extrapolated:
-    """u(x, t) ≈ Σ_m (t - t₀)^m/m! ∂_t^m u(x, t₀): where the next window starts from."""
-
-    space: Space
-    w: Array
-    axis: int
-    t: float
-    order: int
-
-    @property
-    def columns(self) -> int:
-        return 0
-
-    @property
-    def nodes(self) -> int:
-        return self.space.nodes
-
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        out = np.zeros((len(jets), len(sites[0])))
-        for site, X in enumerate(sites):
-            h = X[:, self.axis] - self.t
-            held = X[:1].copy() if X.shape[1] == 1 else X.copy()  # on a line, the start is one place
-            held[:, self.axis] = self.t
-            terms: list[tuple[int, Jet, Array]] = []
-            for i, j in enumerate(jets):
-                if j.site != site:
-                    continue
-                factor = np.ones(len(X))
-                for m in range(j.alpha[self.axis], max(self.order, j.alpha[self.axis]) + 1):
-                    extra = m - j.alpha[self.axis]
-                    if extra:
-                        factor = factor * h / extra
-                    alpha = tuple(m if a == self.axis else v for a, v in enumerate(j.alpha))
-                    terms.append((i, Jet(j.unknown, alpha), factor))
-            if terms:
-                found = self.space.values((held,), tuple(jet for _, jet, _ in terms), self.w)
-                for (i, _, factor), values in zip(terms, found, strict=True):
-                    out[i] += factor * values
-        return out
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What is asked of each window: tails and residuals, relative."""
-
-    tail: float
-    residual: float
-
-    @classmethod
-    def of(cls, tol: float, bench: Bench) -> Demand:
-        """What a tolerance asks of each window."""
-        lim, space = bench.limits, bench.lowered.dimension > 1
-        return cls(lim.window_tail[space] * tol, lim.window_residual * tol).above(bench)
-
-    def above(self, bench: Bench) -> Demand:
-        """The same, but nothing below rounding."""
-        return Demand(max(self.tail, floor_of(bench)), max(self.residual, _RESIDUAL_FLOOR))
-
-
-def floor_of(bench: Bench) -> float:
-    """The least tail that is asked of a window."""
-    return bench.limits.window_floor[bench.lowered.dimension > 1]
-
-
-@dataclass(frozen=True)
-class Window:
-    """One solved window."""
-
-    space: Whole | Cells
-    w: Array
-    start: float
-    stop: float
-    residual: float
-
-
-@dataclass(frozen=True)
-class Followed:
-    """An evolution as far as it could be followed."""
-
-    windows: tuple[Window, ...]
-    evolution: Evolution
-    stopped: str | None
-    """Why it ends before its time, if it does."""
-    steps: int
-    tries: int
-
-    @property
-    def until(self) -> float:
-        return self.windows[-1].stop
-
-    def function(self) -> tuple[Windows, Array]:
-        """All windows as one function."""
-        ordered = self.windows if self.evolution.forward else self.windows[::-1]
-        starts = [min(x.start, x.stop) for x in ordered]
-        ends = [max(x.start, x.stop) for x in ordered]
-        space = Windows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
-        return space, np.concatenate([x.w[: x.space.columns] for x in ordered])
 
 
 @dataclass

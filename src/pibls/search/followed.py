@@ -1,0 +1,73 @@
+"""u = uᵢ for tᵢ ≤ t ≤ tᵢ₊₁: an evolution in solved windows, and what was asked of each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.search.bench import Bench
+from pibls.search.evolution import Evolution
+from pibls.space import Cells, Whole, Windows
+
+LATE = "the time limit was reached"
+_RESIDUAL_FLOOR = 3e-12  # no residual next to its terms is smaller
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked of each window: tails and residuals, relative."""
+
+    tail: float
+    residual: float
+
+    @classmethod
+    def of(cls, tol: float, bench: Bench) -> Demand:
+        """What a tolerance asks of each window."""
+        lim, space = bench.limits, bench.lowered.dimension > 1
+        return cls(lim.window_tail[space] * tol, lim.window_residual * tol).above(bench)
+
+    def above(self, bench: Bench) -> Demand:
+        """The same, but nothing below rounding."""
+        return Demand(max(self.tail, floor_of(bench)), max(self.residual, _RESIDUAL_FLOOR))
+
+
+def floor_of(bench: Bench) -> float:
+    """The least tail that is asked of a window."""
+    return bench.limits.window_floor[bench.lowered.dimension > 1]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One solved window."""
+
+    space: Whole | Cells
+    w: Array
+    start: float
+    stop: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Followed:
+    """An evolution as far as it could be followed."""
+
+    windows: tuple[Window, ...]
+    evolution: Evolution
+    stopped: str | None
+    """Why it ends before its time, if it does."""
+    steps: int
+    tries: int
+
+    @property
+    def until(self) -> float:
+        return self.windows[-1].stop
+
+    def function(self) -> tuple[Windows, Array]:
+        """All windows as one function."""
+        ordered = self.windows if self.evolution.forward else self.windows[::-1]
+        starts = [min(x.start, x.stop) for x in ordered]
+        ends = [max(x.start, x.stop) for x in ordered]
+        space = Windows(self.evolution.axis, (*starts, ends[-1]), tuple(x.space for x in ordered))
+        return space, np.concatenate([x.w[: x.space.columns] for x in ordered])
