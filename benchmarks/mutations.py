@@ -15,7 +15,7 @@ from pathlib import Path
 LINES: tuple[tuple[str, str, str], ...] = (
     # name, text, instead
     ("a normal points inwards", "= 1.0 if self.side != self.flip else -1.0", "= -1.0 if self.side != self.flip else 1.0"),
-    ("derivatives of waves forget the width", "factor *= (w / h) ** a", "factor *= w**a"),
+    ("derivatives of waves forget the width", "factor *= (w / h) ** a\n        return factor if", "factor *= w**a\n        return factor if"),
     ("a sign of the third derivative", "factor if order % 4 in (0, 3) else", "factor if order % 4 in (0,) else"),
     ("sine without its cubic term", "q *= 1.0 / 6.0", "q *= 0.0"),
     ("cosine without its quartic term", "np.multiply(z, 1.0 / 24.0, out=q)", "np.multiply(z, 0.0, out=q)"),
