@@ -33,6 +33,7 @@ problem = pibls.Problem(
 )
 tol = 1e-4
 picture = {"kind": "snapshots", "times": [0, 0.15, 0.3, 0.6, 1]}
+film = {}
 
 if __name__ == "__main__":
     from common import show

@@ -4,7 +4,7 @@ A file of the gallery is a plain script that defines
 
 - ``problem``, the problem itself, and ``tol``, the wanted error relative to max|u|;
 - ``exact``, for each unknown a SymPy expression or a function of the coordinate arrays;
-- if it likes, ``picture``, the keyword arguments of ``solution.plot``.
+- if it likes, ``picture``, the keyword arguments of ``solution.plot``, and ``film``, those of ``solution.animate``.
 
 Its docstring begins with a title and a period. ``python docs/gallery/NAME.py`` solves it, prints the
 summary with the true error, and shows the picture.
@@ -39,6 +39,7 @@ class Example:
     tol: float
     exact: Mapping[Any, Any]
     picture: Mapping[str, Any] = field(default_factory=dict)
+    film: Mapping[str, Any] | None = None
 
     @property
     def title(self) -> str:
@@ -72,7 +73,7 @@ def names() -> list[str]:
 def example(name: str) -> Example:
     """The file of that name."""
     space = runpy.run_path(str(HERE / f"{name}.py"))
-    found = {key: space[key] for key in ("problem", "tol", "exact", "picture") if key in space}
+    found = {key: space[key] for key in ("problem", "tol", "exact", "picture", "film") if key in space}
     return Example(name, space["__doc__"].strip(), **found)
 
 

@@ -23,6 +23,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-3
+film = {"frames": 30, "dpi": 52}
 
 if __name__ == "__main__":
     from common import show

@@ -28,6 +28,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-8
+film = {}
 
 if __name__ == "__main__":
     from common import show

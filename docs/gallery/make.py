@@ -53,12 +53,20 @@ def measure(name: str) -> dict[str, float]:
     figure = common.draw(example, solution)
     figure.savefig(FIGURES / f"{name}.png", dpi=144, bbox_inches="tight")
     plt.close(figure)
+    film(example, solution)
     return {
         "tol": example.tol,
         "error": verdict.error / verdict.size,
         "estimate": solution.error.max / verdict.size,
         "nodes": solution.nodes,
     }
+
+
+def film(example: common.Example, solution: Any) -> None:
+    """The film beside it, where the file asks for one."""
+    if example.film is not None:
+        path = FIGURES / f"{example.name}.gif"
+        solution.animate(path, **{"frames": 40, "fps": 12, "dpi": 64, **example.film})
 
 
 def thumbnail(name: str) -> None:
@@ -115,11 +123,15 @@ def page(measured: dict[str, dict[str, float]]) -> str:
             links += f", [{one.name}.toml]({one.name}.toml)"
         parts.append(
             f"## {one.title} {{ #{anchor} }}\n\n{_described(one)}\n\n"
-            f"![{one.title}](figures/{one.name}.png)\n\n{links}\n"
+            f"![{one.title}](figures/{one.name}.png)\n\n{_film(one)}{links}\n"
         )
     note = "\nErrors are maxima over 2000 fresh points, relative to max|u|; seed 0.\n\n"
     top = INTRODUCTION + thumbnails(examples) + TABLE
     return top + "\n".join(rows) + "\n" + note + "\n".join(parts)
+
+
+def _film(one: common.Example) -> str:
+    return "" if one.film is None else f"![{one.title}, as a film](figures/{one.name}.gif)\n\n"
 
 
 def _described(one: common.Example) -> str:

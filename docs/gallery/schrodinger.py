@@ -29,6 +29,7 @@ problem = pibls.Problem(
     ],
 )
 tol = 1e-4
+film = {}
 
 if __name__ == "__main__":
     from common import show

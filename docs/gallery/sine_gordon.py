@@ -25,6 +25,7 @@ problem = pibls.Problem(
 )
 tol = 1e-5
 picture = {"kind": "snapshots"}
+film = {}
 
 if __name__ == "__main__":
     from common import show

@@ -23,6 +23,7 @@ problem = pibls.Problem(
 )
 tol = 1e-8
 picture = {"kind": "snapshots"}
+film = {}
 
 if __name__ == "__main__":
     from common import show
