@@ -1,8 +1,8 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
 docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading and the PIELM page of the comparison, its report, the table of the README and what
-docs/fit.md says about peers. Nothing is solved or measured.
+reading and the PIELM page of the comparison, its report, the table of the README, what
+docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or measured.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from benchmarks.pages import (
     checklist,
     cost,
     fit,
+    lists,
     pielm,
     reading,
     readme,
@@ -37,6 +38,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/cost.md": cost.text,
         "docs/theory.md": theory.text,
         "docs/fit.md": fit.text,
+        "docs/trust.md": lists.text,
         "docs/cases.md": lambda: cases.text(found),
         "docs/paper.md": checklist.text,
         "docs/benchmarks/reading.md": lambda: reading.text(found),

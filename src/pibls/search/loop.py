@@ -30,6 +30,7 @@ _POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
 _SOON = 0.5  # seconds that others may need before what weak corners bring is tried
 _FEW = 64  # functions of each unknown that the last resort has
+_TRIFLE = 0.02  # of what the best plan needs: an attempt that costs less is made where the last one gained
 _SHORT = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
 
 
@@ -116,6 +117,9 @@ class Search:
                 self._settle()
                 return
             plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
+            # Waves that do not yet resolve a wave gain little, and then everything at once.
+            trifles = [(p, o) for p, o in fitting if o.work < _TRIFLE * offer.remaining and p.is_gaining]
+            plan, offer = min(trifles, key=lambda pair: pair[1].work, default=(plan, offer))
             if not hopeful and offer.work > 0.5 * self.budget.worked:
                 self._at_the_end()  # what is not expected to help is not begun when it takes long
                 return

@@ -73,6 +73,11 @@ class Plan(ABC):
         """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
         return not self.bench.lowered.is_linear or self.budget.allows(self, work)
 
+    @property
+    def is_gaining(self) -> bool:
+        """Whether its last attempt was much better than the one before."""
+        return len(self.marks) > 1 and self.marks[-1] < 0.3 * self.marks[-2]
+
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
         """The largest estimated error of an unknown, in units of what it is measured against."""
         if not error.checked or not np.isfinite(error.max):

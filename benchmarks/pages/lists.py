@@ -1,0 +1,71 @@
+"""What docs/trust.md says of two lists of problems, between its marks, from stored runs; the rest stays."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pages.text import names
+from benchmarks.report_tables import table
+from benchmarks.textbook import solved
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FILE = DOCS / "trust.md"
+LISTS = {"textbook": "the list of the textbook", "fresh": "the fresh list"}
+GROUPS = {
+    "ode": "ordinary, initial values",
+    "bvp": "boundary values on a line",
+    "elliptic": "elliptic",
+    "plane": "in the plane",
+    "shape": "on shapes",
+    "evolution": "evolutions",
+    "solid": "three dimensions and more",
+    "ill-posed": "ill-posed",
+}
+
+Run = Mapping[str, Any]
+
+
+def stored(name: str) -> list[Run]:
+    found: list[Run] = json.loads((DOCS / "data" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def told(runs: Sequence[Run]) -> str:
+    """A row for each group, and what was not solved by name."""
+    rows = []
+    for group in dict.fromkeys(r["group"] for r in runs):
+        some = [r for r in runs if r["group"] == group]
+        said = " (said so)" if group == "ill-posed" else ""
+        converged = sum(bool(r["converged"]) for r in some)
+        below = sum(bool(r.get("estimate_below")) for r in some)
+        rows.append(
+            [GROUPS[group], str(len(some)), f"{sum(map(solved, some))}{said}", str(converged), str(below)]
+        )
+    head = ["", "problems", "solved to the wanted accuracy", "converged", "estimate below the true error"]
+    left = [r["name"] for r in runs if not solved(r)]
+    wrong = [r["name"] for r in runs if r.get("estimate_below")]
+    false = [r["name"] for r in runs if r["converged"] and not solved(r)]
+    text = f"Not solved in that time: {names(left)}. " if left else "All were solved. "
+    text += f"The estimate was below the error on {names(wrong)}. " if wrong else ""
+    text += (
+        f"Called converged and wrong: {names(false)}." if false else "None was called converged and wrong."
+    )
+    return f"{table(head, rows)}\n\n{textwrap.fill(text, 110)}"
+
+
+def text() -> str:
+    page = FILE.read_text(encoding="utf-8")
+    for name, what in LISTS.items():
+        begin, end = f"<!-- {what}: written by benchmarks.pages -->", f"<!-- end of {what} -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if not pattern.search(page):
+            raise ValueError(f"docs/trust.md has no {begin}")
+        made = f"{begin}\n\n{told(stored(name))}\n\n{end}"
+        before, after = pattern.split(page, maxsplit=1)
+        page = before + made + after
+    return page
