@@ -146,6 +146,20 @@ def test_an_orbit_is_followed_as_any_problem_is_held(make: Any) -> None:
     assert np.abs(slope - expected).max() < 1e-5 * np.abs(expected).max()
 
 
+def test_a_kick_at_one_moment_is_not_forgotten() -> None:
+    """Windows hand on what they end with; a source on a moment between two of them has to be there too."""
+    u = U(t)
+    problem = Problem(
+        pibls.Interval(t, 0, 3), [u.diff(t) + k * u - c * sp.DiracDelta(t - 1)], [pibls.Initial(u, 1)],
+        {k: 1.0, c: 1.0},
+    )  # fmt: skip
+    ts = np.linspace(0.1, 3, 30)
+    exact = np.exp(-1.3 * ts) + np.where(ts > 1, 0.7 * np.exp(-1.3 * (ts - 1)), 0.0)
+    found = fit(problem, Data(u, {t: ts}, exact, sigma=0.01), {k: (0, 5), c: (0, 5)})
+    assert found.converged
+    assert found.values == pytest.approx({k: 1.3, c: 0.7}, rel=1e-4)
+
+
 def test_windows_that_do_not_serve_are_searched_for_anew() -> None:
     """Far from where they were found, an orbit has other windows; nothing of the old ones is left."""
     u = U(t)

@@ -2,7 +2,6 @@ r"""θ ↦ g[u(θ)](xᵢ) and its derivative: one problem with the data that wer
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.errors import ProblemError
+from pibls.fitting.anew import solution_at
 from pibls.fitting.data import Data
 from pibls.fitting.kept import Kept, kept
 from pibls.fitting.measured import Measured, measured
@@ -18,7 +18,6 @@ from pibls.fitting.stages import LostError
 from pibls.fitting.unknowns import Unknowns
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.solve import solve
 
 
 @dataclass
@@ -81,7 +80,7 @@ class Experiment:
         found = solution_at(self.at(theta), self.settings)
         self.searches += 1
         try:
-            held, chain = kept(found, self._moving)
+            held, chain = kept(found, self._moving, self.settings)
         except LostError:
             raise ProblemError(
                 "tol",
@@ -139,26 +138,3 @@ class Experiment:
         """Forget the solution, so that it is made anew."""
         old, self._chain = self._chain, None
         return old
-
-
-def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
-    """A full solve, which must end with a solution."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = solve(problem, **settings)
-    error = found.error
-    sizes = _size(found)
-    if not found.converged and not (error.checked and error.max < 1e-2 * sizes):
-        values = ", ".join(f"{k} = {v:.6g}" for k, v in problem.parameters.items())
-        raise ProblemError(
-            "problem",
-            expected="a problem that has a solution wherever its parameters may lie",
-            got=f"none at {values}. {found.explanation}",
-            remedy="Begin elsewhere (the values in Problem(parameters=…)), or narrow the bounds.",
-        )
-    return found
-
-
-def _size(solution: Solution) -> float:
-    X = solution.problem.domain.interior(128, np.random.default_rng(0))
-    return max(float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns)

@@ -1,4 +1,6 @@
-"""θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space."""
+"""θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space.
+
+Where a source kicks the solution between two windows nothing is kept."""
 
 from __future__ import annotations
 
@@ -6,10 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pibls.arrays import Array
+from pibls.fitting.anew import Anew, Solved
 from pibls.fitting.followed import Followed
 from pibls.fitting.held import Held
 from pibls.problem import Jet, Problem
+from pibls.problem.lowering import lower
+from pibls.search.evolution import evolution_of, jumps_in_time
 from pibls.solution import Solution
+from pibls.space import Windows
 
 
 class Kept(Protocol):
@@ -29,8 +35,13 @@ class Kept(Protocol):
         """∂^α ∂u/∂θ at points, (parameters, jets, n)."""
 
 
-def kept(solution: Solution, moving: Sequence[int]) -> tuple[Kept, Any]:
+def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) -> tuple[Kept, Any]:
     """What serves for this solution, and the chain at its parameters."""
+    lowered = lower(solution.problem)
+    evolution = evolution_of(lowered, solution.problem.domain)
+    windows = isinstance(solution.space, Windows)  # cells of space and time know of jumps at their faces
+    if windows and evolution is not None and jumps_in_time(lowered, evolution):
+        return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
     followed = Followed.of(solution, moving)
     if followed is not None:
         return followed

@@ -10,9 +10,10 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.fitting.anew import solution_at
 from pibls.fitting.compare import Comparison, compared, information
 from pibls.fitting.covariance import correlation_of, covariance_of
-from pibls.fitting.experiment import Experiment, solution_at
+from pibls.fitting.experiment import Experiment
 from pibls.fitting.field import Field
 from pibls.fitting.losses import weight_of
 from pibls.fitting.misfit import Descent, Misfit

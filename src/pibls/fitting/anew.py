@@ -1,0 +1,93 @@
+r"""u(θ) by a full solve, ∂u/∂θ ≈ (u(θ + h) - u(θ - h))/2h: where nothing can be kept.
+
+A source that lives on one moment kicks the solution between two windows. What `fitting.held` and
+`fitting.followed` hand on from window to window knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.fitting.held import unmoved_jumps
+from pibls.problem import Jet, Problem
+from pibls.problem.lowering import lower
+from pibls.solution import Solution
+from pibls.solve import solve
+
+_LEAST = 1e-4  # of a parameter: the step of differences, where tol allows it
+
+
+@dataclass
+class Solved:
+    """The solution at one value of the parameters, and those beside it once they are asked for."""
+
+    solution: Solution
+    beside: list[tuple[float, Solution, Solution]] = field(default_factory=list)
+    """For each moving parameter: 2h, and the solutions at both sides."""
+
+
+@dataclass
+class Anew:
+    """Every solution is searched for."""
+
+    moving: tuple[int, ...]
+    planes: tuple[tuple[int, float], ...]
+    settings: dict[str, Any]
+    small: bool = True
+
+    def at(self, problem: Problem, past: Solved, step: Array) -> Solved:
+        """The solution at other parameters."""
+        unmoved_jumps(lower(problem), self.planes)
+        return Solved(solution_at(problem, self.settings))
+
+    def values(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:
+        """∂^α u at points, (jets, n)."""
+        return chain.solution.space.values((X,), jets, chain.solution.weights)
+
+    def derivatives(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:
+        """∂^α ∂u/∂θ at points, (parameters, jets, n)."""
+        if not chain.beside:
+            chain.beside = [self._beside(chain.solution, k) for k in self.moving]
+        found = [
+            (up.space.values((X,), jets, up.weights) - down.space.values((X,), jets, down.weights)) / width
+            for width, up, down in chain.beside
+        ]
+        return np.array(found).reshape(len(self.moving), len(jets), len(X))
+
+    def _beside(self, solution: Solution, k: int) -> tuple[float, Solution, Solution]:
+        problem = solution.problem
+        symbol = list(problem.parameters)[k]
+        value = problem.parameters[symbol]
+        # What h² leaves and what the error of two solutions makes of 1/h are alike.
+        h = max(solution.tol ** (1 / 3), _LEAST) * (abs(value) or 1.0)
+        up, down = (solution_at(problem.at({symbol: value + s * h}), self.settings) for s in (1.0, -1.0))
+        return 2.0 * h, up, down
+
+
+def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
+    """A full solve, which must end with a solution."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = solve(problem, **settings)
+    error = found.error
+    sizes = _size(found)
+    if not found.converged and not (error.checked and error.max < 1e-2 * sizes):
+        values = ", ".join(f"{k} = {v:.6g}" for k, v in problem.parameters.items())
+        raise ProblemError(
+            "problem",
+            expected="a problem that has a solution wherever its parameters may lie",
+            got=f"none at {values}. {found.explanation}",
+            remedy="Begin elsewhere (the values in Problem(parameters=…)), or narrow the bounds.",
+        )
+    return found
+
+
+def _size(solution: Solution) -> float:
+    X = solution.problem.domain.interior(128, np.random.default_rng(0))
+    return max(float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns)
