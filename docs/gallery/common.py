@@ -4,7 +4,8 @@ A file of the gallery is a plain script that defines
 
 - ``problem``, the problem itself, and ``tol``, the wanted error relative to max|u|;
 - ``exact``, for each unknown a SymPy expression or a function of the coordinate arrays;
-- if it likes, ``picture``, the keyword arguments of ``solution.plot``, and ``film``, those of ``solution.animate``.
+- if it likes, ``picture``, the keyword arguments of ``solution.plot``, and ``film``, those of
+  ``solution.animate``.
 
 Its docstring begins with a title and a period. ``python docs/gallery/NAME.py`` solves it, prints the
 summary with the true error, and shows the picture.
