@@ -45,7 +45,9 @@ def test_factors_serve_all_windows_of_the_same_operator(
         [pibls.Initial(v, 1), pibls.Initial(v.diff(t), 0)],
     )
     counts = counted(monkeypatch)
-    monkeypatch.setattr("pibls.search.orbits.setting_of", lambda _: None)  # windows as they are in space
+    monkeypatch.setattr(
+        "pibls.search.orbits.setting_of", lambda lowered, e: None
+    )  # windows as they are in space
     solution = pibls.solve(problem, tol=1e-8)
     assert solution.converged
     assert len(solution.windows) > 30

@@ -201,7 +201,7 @@ class WindowPlan(Plan):
         X = np.concatenate(parts)
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
         if len(X) > _MOST:
-            X = X[:: len(X) // _MOST + 1]
+            X = np.concatenate([X[:: len(X) // _MOST + 1], X[-1:]])  # the end of time is among them
         t = bench.where.even[:, e.axis]
         low, high = sorted((e.start if since is None else since, followed.until))
         X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]
