@@ -109,7 +109,7 @@ def _changed(value: object, factor: float) -> float:
 def _numbers(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
     bodies = [
         tree.body,
-        *(c.body for c in tree.body if isinstance(c, ast.ClassDef) and c.name == "Thresholds"),
+        *(c.body for c in tree.body if isinstance(c, ast.ClassDef) and c.name.endswith("Thresholds")),
     ]
     for body in bodies:
         for node in body:
