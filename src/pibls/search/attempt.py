@@ -57,7 +57,7 @@ class Attempt:
     @property
     def relative(self) -> float:
         """The worst held-out residual, relative to the terms it is made of."""
-        return max(n.relative for n in self.residuals.values())
+        return _worst(self.residuals)
 
     @property
     def sizes(self) -> Array:
@@ -155,12 +155,15 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
     return out
 
 
+def _worst(residuals: Mapping[str, Norms]) -> float:
+    return max(n.relative for n in residuals.values())
+
+
 def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) -> bool:
     """Whether a solve ended close to a solution, but not at one: with nothing to hold it, it wanders."""
     if bench.lowered.is_linear or bench.evolution is not None or outcome.status is not Status.SOLVED:
         return False
-    relative = max(n.relative for n in residuals.values())
-    return bench.limits.small < relative < bench.limits.contradiction
+    return bench.limits.small < _worst(residuals) < bench.limits.contradiction
 
 
 def _seen(space: Space, bench: Bench) -> Space:
@@ -185,5 +188,9 @@ def _solve(
     if start is not None and start.relative < bench.limits.trust_start:
         return warm(system, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
-        return plain.descend(system, system.values_of(_seen(guess, bench), np.empty(0)))
+        nothing = np.empty(0)
+        relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
+        # A guess that is a solution already is not smoothed away by the first step.
+        relative = relative if relative < bench.limits.rough_above else 1.0
+        return warm(system, _seen(guess, bench), nothing, relative, plain)
     return from_scratch(system, plain, bench, rng)
