@@ -22,7 +22,7 @@ from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
-from pibls.search.estimate import Where, at_least, compare, unknowns_at
+from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
@@ -145,7 +145,7 @@ class CellPlan(Plan):
         second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
-        error = at_least(error, misfits(bench, found.residuals))
+        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
             fall = min(max(10.0**-self._rate, 0.1), 1.0)
@@ -230,13 +230,13 @@ class CellPlan(Plan):
                 outcome = method.solve(system, bench.stream(3, 2000 + self._key))
             else:
                 outcome = method.descend(system, system.values_of(*before.function), before.relative)
-            residuals, values = judge(bench, space, outcome.w)
+            judged, values = judge(bench, space, outcome.w)
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
         self.budget.charge(self, work, seconds)
-        return Attempt(space, kept, residuals, values, seconds, work, settings)
+        return Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
