@@ -1,7 +1,7 @@
 r"""B ↦ the least box around B ∩ Ω: where in a cell the domain is.
 
-A cell that the boundary cuts may hold a sliver of the domain. Functions over the whole cell would be judged by
-what they are outside, where nothing determines them; in the frame of the sliver they are at home.
+A cell that the boundary cuts may hold a sliver of the domain. Functions over the whole cell would be judged
+by what they are outside, where nothing determines them; in the frame of the sliver they are at home.
 """
 
 from __future__ import annotations
