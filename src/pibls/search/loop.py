@@ -19,6 +19,7 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
 from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
+from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
 from pibls.search.ways import InMoments
 from pibls.solver import Method
@@ -66,6 +67,7 @@ class Search:
                 OrbitPlan(self.bench, self.budget),
                 WindowPlan(self.bench, self.budget, way=InMoments()),
                 WindowPlan(self.bench, self.budget),
+                ProductPlan(self.bench, self.budget, guess=self.guess),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
             able = [plan for plan in divided if plan.offer() is not None]
