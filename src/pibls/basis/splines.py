@@ -1,4 +1,4 @@
-r"""u(x) = Σ_j c_{pj} P_j(ξ), ξ = (x - centre_p)/half_p in the piece p: polynomials that join smoothly on a line.
+r"""u(x) = Σ_j c_{pj} P_j(ξ), ξ = (x - centre_p)/half_p in the piece p: polynomials that join smoothly.
 
 Values and derivatives below the order m agree where two pieces meet. With n polynomials in each of P pieces
 that leaves P (n - m) + m functions: as many as Gauss's points, n - m in each piece, and m conditions at the
@@ -76,7 +76,9 @@ class Splines:
             for k in range(m):
                 row = C[m * i + k]
                 row[low * n : low * n + n] += (short / self.half[low]) ** k * legendre(np.ones(1), n, k)[0]
-                row[high * n : high * n + n] -= (short / self.half[high]) ** k * legendre(-np.ones(1), n, k)[0]
+                row[high * n : high * n + n] -= (short / self.half[high]) ** k * legendre(-np.ones(1), n, k)[
+                    0
+                ]
                 row /= np.linalg.norm(row)
         Q, _ = np.linalg.qr(C.T, mode="complete")
         return np.ascontiguousarray(Q[:, len(C) :])

@@ -90,7 +90,7 @@ class Kronecker:
         if not coupled:
             out = out / self.sums
         elif len(self.axes) == 2:
-            out = _plane(*(_square(a) for a in self.axes), out)
+            out = _plane(_square(self.axes[0]), _square(self.axes[1]), out)
         else:
             out = self._slices(out, coupled)
         for i, axis in enumerate(self.axes):

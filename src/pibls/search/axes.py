@@ -1,18 +1,20 @@
-r"""a = e₀ < e₁ < … < e_P = b along each axis, n polynomials in each piece: how a box is divided, axis by axis.
+r"""a = e₀ < e₁ < … < e_P = b, n polynomials in each piece: how a box is divided, axis by axis.
 
-Pieces begin where data and coefficients need them: at layers and for waves that the equation's own rates tell of,
-around narrow sources, at planes where something jumps. Then each is halved until the coefficients of the solution have
-fallen in it, whatever they are along the other axes; towards an end of an axis where they do not fall
-the pieces become smaller in proportion. Where they fall, more polynomials are cheaper than more pieces.
+Pieces begin where data and coefficients need them: at layers and for waves that the equation's own rates
+tell of, around narrow sources, at planes where something jumps. Then each is halved until the coefficients of
+the solution have fallen in it, whatever they are along the other axes; towards an end of an axis where they
+fall as a power, pieces become smaller in proportion. Where they fall fast, more polynomials are cheaper.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.basis.product import legendre
@@ -33,9 +35,12 @@ _LOOKED = {2: 160, 3: 40}  # points along each axis at which data are looked for
 _LINES = 6  # through so many places, and as many at random
 _LOCATED = 0.02  # of the largest value: what pieces leave of data at first
 _PIECES, _DEPTH = 24, 10
-_TOWARDS = (0.15, 0.0225)  # of a piece at an end: where it is divided if it does not fall there
-_FLATTER = 0.7  # of the fall over the first degrees: what falls less over the last ones falls as a power
-_LEVELS = (0.2, 0.5, 0.8)  # of all degrees: the first, the middle and the last of these
+_TOWARDS = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
+_GAINED, _LEVELS_AT_ONCE = 1.6, 3  # … again and again, for so many digits each: those of r² log r
+_POWER = 0.5  # of what a straight line misses the digits by: a power that misses less is one
+_LEVELS = (0.5, 0.8)  # of all degrees: between these it is taken how fast coefficients fall
+_FROM = 2  # the first degree that is looked at
+_SPARE = 0.2  # digits that are aimed at beyond the limit
 _LEAST_RATE = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
 _HALVED = 0.8  # of the digits of all degrees: what a half has more than the whole
 _AT_ONCE = 1  # halvings: more of what is not resolved at all would be too many
@@ -122,7 +127,7 @@ def spectra_of(C: Array) -> list[Array]:
 
 def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
     out = [edges[0]]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in itertools.pairwise(edges):
         if low in kept:
             out.append(low)
         # Of a single piece not the middle: what is symmetric has an edge there by chance.
@@ -141,24 +146,25 @@ def _finer(
     fallen = np.maximum.accumulate(S[:, ::-1], axis=1)[:, ::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log10(np.maximum(fallen, 1e-300))
-        missing = np.maximum(np.log10(np.maximum(tail_of(S), 1e-300) / limit), 0.0)
-    first, middle, last = (math.ceil(share * n) for share in _LEVELS)
-    before = (logs[:, first] - logs[:, middle]) / (middle - first)
+        missing = np.log10(np.maximum(tail_of(S), 1e-300) / limit)
+    missing = np.where(missing > 0, missing + _SPARE, 0.0)
+    middle, last = (math.ceil(share * n) for share in _LEVELS)
     rate = (logs[:, middle] - logs[:, last]) / (last - middle)
     whole = edges[-1] - edges[0]
     open_ = (missing > 0) & (np.diff(edges) > _SHORTEST * whole)
-    slow = open_ & (rate < _FLATTER * before)
+    slow = open_ & _falls_as_power(logs)
     ends = np.zeros(P, dtype=bool)
     ends[[0, -1]] = True
     towards = slow & ends
     smooth = open_ & ~towards
+    levels = np.where(towards, np.clip(np.ceil(missing / _GAINED), 1, _LEVELS_AT_ONCE), 0).astype(int)
     rate = np.maximum(rate, _LEAST_RATE)
     best: tuple[float, int, Array] | None = None
     for size in range(n, max(_MOST, n) + 1):
-        lacking = np.where(smooth, missing - rate * (size - n) * ~slow, 0.0)
+        lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halvings = np.where(lacking > 0, np.ceil(np.log2(1.0 + lacking / (_HALVED * rate * size))), 0.0)
         halvings = np.minimum(halvings, _AT_ONCE)
-        total = size * float((2.0**halvings).sum() + 2.0 * towards.sum())
+        total = size * float((2.0**halvings).sum() + levels.sum())
         if best is None or total < best[0]:
             best = total, size, halvings
     assert best is not None
@@ -169,14 +175,25 @@ def _finer(
         if p in joined:
             continue
         if towards[p]:
-            low = [a + t * (b - a) for t in reversed(_TOWARDS)] if p == 0 else []
-            high = [b - t * (b - a) for t in _TOWARDS] if p == P - 1 else []
-            out += low + high
+            steps = _TOWARDS ** np.arange(1.0, levels[p] + 1.0)
+            out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
+            out += (b - (b - a) * steps).tolist() if p == P - 1 else []
         else:
             parts = int(2 ** best[2][p])
             out += [a + i / parts * (b - a) for i in range(1, parts)]
         out.append(b)
     return tuple(out), best[1]
+
+
+def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:
+    """Whether digits (P, n) fall with the logarithm of the degree, not with the degree: a singular end."""
+    degrees = np.arange(_FROM, logs.shape[1], dtype=float)
+    left = []
+    for s in (np.log(degrees), degrees):
+        A = np.stack([np.ones_like(s), s], axis=1)
+        L = logs[:, _FROM:].T
+        left.append(np.sum((L - A @ np.linalg.lstsq(A, L, rcond=None)[0]) ** 2, axis=0))
+    return np.asarray(left[0] < _POWER * left[1])
 
 
 def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[float]) -> set[int]:
@@ -275,15 +292,15 @@ def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[fl
     for _ in range(_DEPTH):
         if len(edges) > _PIECES:
             break
-        found = [coefficients(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-        sizes = [
-            np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))
-        ]
+        found = [coefficients(a, b) for a, b in itertools.pairwise(edges)]
+        sizes = [np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))]
         cuts = set(edges)
-        for (a, b), piece in zip(zip(edges[:-1], edges[1:], strict=True), found, strict=True):
+        for (a, b), piece in zip(itertools.pairwise(edges), found, strict=True):
             # Of each function the lines through all places together: one that is tiny there is not looked at.
             tails = [tail_of(np.abs(c)) for c in piece]
-            if any(bool((t > _LOCATED * max(z.max(), 1e-300)).any()) for t, z in zip(tails, sizes, strict=True)):
+            if any(
+                bool((t > _LOCATED * max(z.max(), 1e-300)).any()) for t, z in zip(tails, sizes, strict=True)
+            ):
                 cuts.add(0.5 * (a + b))
         if len(cuts) == len(edges):
             break

@@ -2,8 +2,8 @@ r"""u(x, y, z) = Σ c_{ijk} f_i(x) g_j(y) h_k(z): steady problems on boxes, by p
 
 Each axis is divided into pieces, by itself; the factors are polynomials there that join smoothly
 (`basis.splines`). A sum of one operator along each axis is solved at once, whatever else there is by steps
-through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense basis of as many
-would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
+through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense basis of as
+many would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
 (`search.axes`); a second solution in other pieces is the estimate.
 """
 
@@ -29,11 +29,15 @@ from pibls.space import Space
 from pibls.status import Status
 from pibls.system.products import Boxed, Rows
 
-_COLUMNS = 500  # for each one that a dense system may have
+_SHARE = 4  # products may have one coefficient for so many entries of the largest dense matrix
 _ROUNDS = 30
 _USUAL = {2: 0.08, 3: 0.04}  # work until the tolerance is met, roughly
 _BENT = 4.0  # times as much where the problem is not linear
-_LOOKED = {2: (5, 400), 3: (3, 60)}  # points of each piece where two solutions are compared, and of all at most
+_LOOKED = {
+    2: (5, 400),
+    3: (3, 60),
+}  # points of each piece where two solutions are compared, and of all at most
+_CLOSE = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
 _CLASH = 1e-3  # of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved
 
 
@@ -50,6 +54,8 @@ class ProductPlan(Plan):
     _last: tuple[float, float] | None = None
     """Work and largest tail of the last attempt."""
     _rate: float = 1.0
+    _found: tuple[Attempt, Rows, Solved] | None = None
+    """The last attempt, with its rows."""
 
     def __post_init__(self) -> None:
         bench = self.bench
@@ -62,7 +68,7 @@ class ProductPlan(Plan):
 
     @property
     def _most(self) -> int:
-        return _COLUMNS * self.budget.max_nodes
+        return self.budget.max_nodes**2 // _SHARE
 
     def offer(self) -> Offer | None:
         if self.boxed is None or self.status is not None or self._ended or self._rounds >= _ROUNDS:
@@ -89,7 +95,7 @@ class ProductPlan(Plan):
         if made is None:
             self._ended = True
             return
-        found, rows, result = made
+        found, rows, result = self._found = made
         bench = self.bench
         size = float(found.sizes.max())
         spectra = [S / size if size > 0 else S for S in spectra_of(rows.in_pieces(result.U))]
@@ -106,7 +112,7 @@ class ProductPlan(Plan):
             return
         limit = bench.limits.cell_tail * bench.tol
         floor = worst < 1e-9 and (self._rate < 0.05 or worst < 10.0 * result.moved) and self._rounds > 1
-        if worst > limit and not floor:
+        if worst > _CLOSE * limit and not floor:
             self._refine(spectra, limit)
             return
         self._confirm(found, rows, result, spectra, floor)
@@ -118,15 +124,13 @@ class ProductPlan(Plan):
             self._ended = True
         self.axes = finer
 
-    def _confirm(
-        self, found: Attempt, rows: Rows, result: Solved, spectra: list[Array], floor: bool
-    ) -> None:
+    def _confirm(self, found: Attempt, rows: Rows, result: Solved, spectra: list[Array], floor: bool) -> None:
         """Compare with a second solution, in pieces that end elsewhere."""
         bench = self.bench
         assert self.axes is not None
         if not self.affords(2.0 * found.work):
             return
-        made = self._solve(self.axes.moved(bench.lowered.interfaces.planes), found)
+        made = self._solve(self.axes.moved(bench.lowered.interfaces.planes))
         if made is None:
             self._ended = True
             return
@@ -183,18 +187,18 @@ class ProductPlan(Plan):
             return False
         left, _ = rows.residual(result.U)
         for g, r in zip(rows.groups[1:], left[1:], strict=True):
-            if len(g.alphas) == 1 and not any(g.alphas[0]) and not g.residual.nonlinear:
-                if float(np.abs(r).max()) > _CLASH * size * float(np.abs(g.known).max()):
-                    return True
+            values = len(g.alphas) == 1 and not any(g.alphas[0]) and not g.residual.nonlinear
+            if values and float(np.abs(r).max()) > _CLASH * size * float(np.abs(g.known).max()):
+                return True
         return False
 
-    def _solve(self, axes: Axes, near: Attempt | None = None) -> tuple[Attempt, Rows, Solved] | None:
+    def _solve(self, axes: Axes) -> tuple[Attempt, Rows, Solved] | None:
         bench, boxed = self.bench, self.boxed
         assert boxed is not None
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
             rows = boxed.on(axes.splines(boxed))
-            result = solved(rows, self._first_guess(rows, near), self.budget.check)
+            result = solved(rows, self._first_guess(rows), self.budget.check)
             if result is None or not result.holds:
                 self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
                 return None
@@ -208,22 +212,21 @@ class ProductPlan(Plan):
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
         return Attempt(lattice, outcome, residuals, values, seconds, work, settings), rows, result
 
-    def _first_guess(self, rows: Rows, near: Attempt | None) -> Array:
+    def _first_guess(self, rows: Rows) -> Array:
         """Where a problem that is not linear begins."""
+        lines = [a.traced for a in rows.axes]
         if rows.boxed.is_linear:
             return np.zeros(rows.shape)
-        before = near or self.best
-        if before is None and self.start is not None and self.start.relative < self.bench.limits.trust_start:
-            before = self.start
-        function = before.function if before is not None else None
-        if before is None and self.guess is not None:
-            function = self.guess, np.empty(0)
+        if self._found is not None:
+            _, before, result = self._found
+            return rows.interpolated(_on(before, result.U, lines))
+        function = None if self.guess is None else (self.guess, np.empty(0))
+        if self.start is not None and self.start.relative < self.bench.limits.trust_start:
+            function = self.start.function
         if function is None:
             return np.zeros(rows.shape)
-        lines = [a.traced for a in rows.axes]
         X = np.stack(np.meshgrid(*lines, indexing="ij"), -1).reshape(-1, len(lines))
-        u = unknowns_at(*function, X, 1)[0].reshape([len(t) for t in lines])
-        return rows.interpolated(u)
+        return rows.interpolated(unknowns_at(*function, X, 1)[0].reshape([len(t) for t in lines]))
 
 
 def _on(rows: Rows, U: Array, lines: list[Array]) -> Array:

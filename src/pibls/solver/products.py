@@ -46,7 +46,8 @@ class Solved:
 def solved(rows: Rows, U: Array, check: Callable[[], None] = lambda: None) -> Solved | None:
     """From a start U; None where nothing is found, or something may be undetermined."""
     linear = rows.boxed.is_linear
-    U, moves, solves = U.copy(), [], 0
+    moves: list[float] = []
+    solves = 0
     nearest: Nearest | None = None
     r, L = rows.residual(U)
     for step in range(_LINEAR if linear else _NEWTON):

@@ -1,4 +1,4 @@
-"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, a lattice, windows in time."""
+"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, a lattice, windows."""
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed

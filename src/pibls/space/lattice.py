@@ -1,4 +1,4 @@
-r"""u(x) = Σ c_{i₁ … i_d} P_{i₁}(ξ₁) ⋯ P_{i_d}(ξ_d) in each box of a lattice: the axes are divided, each by itself."""
+r"""u(x) = Σ c_{i₁ … i_d} P_{i₁}(ξ₁) ⋯ P_{i_d}(ξ_d) in each box of a lattice of boxes."""
 
 from __future__ import annotations
 

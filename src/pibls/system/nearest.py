@@ -2,8 +2,8 @@ r"""ρ(x) (L₁ + … + L_d) ≈ L: of all sums of one operator along each axis 
 
 Divided by ρ, the coefficient of the highest derivative along an axis depends on that coordinate alone, or
 nearly so: k Δu + ∇k·∇u is k times Δu + …, and the Laplacian is such a sum. What is lower is averaged over
-the other coordinates. Such a sum is solved at once (`linalg.kronecker`), with any data on the sides; where the
-operator is no such sum, that is what makes it nearly the identity.
+the other coordinates. Such a sum is solved at once (`linalg.kronecker`), with any data on the sides; where
+the operator is no such sum, that is what makes it nearly the identity.
 """
 
 from __future__ import annotations
@@ -192,9 +192,7 @@ def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] |
             return None
         tops.append(terms[alpha])
     signs = [np.sign(float(t.mean())) for t in tops]
-    plain = all(
-        bool((s * t).min() > _VANISHING * np.abs(t).max()) for s, t in zip(signs, tops, strict=True)
-    )
+    plain = all(bool((s * t).min() > _VANISHING * np.abs(t).max()) for s, t in zip(signs, tops, strict=True))
     rho = np.ones(g.shape)
     if plain:
         logs = [np.log(np.abs(t)) for t in tops]

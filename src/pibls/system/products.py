@@ -152,9 +152,8 @@ class Group:
         here = tuple(axes[s.axis].at(level, k) for k in range(axes[s.axis].order))
         tables = tuple(here if i == s.axis else a.values for i, a in enumerate(axes))
         lines = tuple(level if i == s.axis else a.traced for i, a in enumerate(axes))
-        return cls(
-            s.residual, tables, lines, tuple(2.0 * s.end - 1.0 if i == s.axis else 0.0 for i in range(len(axes)))
-        )
+        normal = tuple(2.0 * s.end - 1.0 if i == s.axis else 0.0 for i in range(len(axes)))
+        return cls(s.residual, tables, lines, normal)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -245,7 +244,8 @@ class Rows:
             for c, jet in zip(g.known, jets, strict=False):
                 total = total + c * jet
             left.append(total)
-            slopes.append(g.known if known == len(jets) else np.concatenate([g.known, g.slopes(jets[known:])]))
+            bent = len(jets) > known
+            slopes.append(np.concatenate([g.known, g.slopes(jets[known:])]) if bent else g.known)
         return left, Linear(self.groups, tuple(slopes))
 
     def values(self, U: Array) -> Array:
