@@ -20,8 +20,8 @@ from pibls.arrays import Array
 from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
 from pibls.search.bench import Bench
-from pibls.search.chain import nodes_of
 from pibls.search.rates import sites, waves_across
+from pibls.search.resolution import nodes_of
 from pibls.space import Lattice
 from pibls.system.products import Boxed, Side
 

@@ -20,7 +20,7 @@ from pibls.linalg.kronecker import along
 from pibls.linalg.threads import sensible_threads
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
-from pibls.search.estimate import ErrorEstimate, at_least, compare, unknowns_at
+from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.work import multiplied
 from pibls.solver import Outcome
@@ -170,9 +170,13 @@ class ProductPlan(Plan):
         D = _on(rows, result.U, lines) - _on(others, other.U, lines)
         worst = np.abs(D)
         error = compare(found.function, second.function, 1, bench.where)
-        error = at_least(error, np.array([worst.max()]), bench.limits.safety)
-        error = at_least(error, misfits(bench, found.residuals))
         size = max(float(found.sizes.max()), 1e-300)
+        known = bench.rounding(found.sizes)
+        # The last step of either: how far rounding in the equations moves the solution.
+        moved = np.array([size * max(result.moved, other.moved)])
+        rounding = moved if known is None else np.maximum(moved, known)
+        seen = np.array([worst.max()]) * bench.limits.safety / bench.limits.misfit
+        error = at_least(error, np.maximum(misfits(bench, found.residuals), seen), rounding)
         per_box = np.zeros([a.pieces for a in rows.axes])
         np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(rows.axes, lines, strict=True))), worst)
         self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
@@ -204,13 +208,13 @@ class ProductPlan(Plan):
                 return None
             lattice = axes.lattice(1)
             w = _by_box(rows.in_pieces(result.U))
-            residuals, values = judge(bench, lattice, w)
+            judged, values = judge(bench, lattice, w)
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
         work = multiplied(axes.functions, result.solves, result.triangular)
         self.budget.charge(self, work, seconds)
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
-        return Attempt(lattice, outcome, residuals, values, seconds, work, settings), rows, result
+        return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
 
     def _first_guess(self, rows: Rows) -> Array:
         """Where a problem that is not linear begins."""
