@@ -17,11 +17,12 @@ from pibls.solver import Outcome
 from pibls.space import Space, Whole
 from pibls.system.judging import residuals_at
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 _PROBES = 24
 
 
-def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float:
+def stiffness(bench: Bench, system: System | TiedSystem, outcome: Outcome, key: int) -> float:
     """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length.
 
     Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
@@ -39,8 +40,10 @@ def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float
     for k, mine in enumerate(places):
         if not len(mine):
             continue
-        values = np.zeros((len(mine), system.shape[1]))
+        values = np.zeros((len(mine), space.columns))
         values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
+        if isinstance(system, TiedSystem):
+            values = system.tied(values)
         least = min(least, 1.0 / float(factors.leverage(values).max()))
     return least
 
