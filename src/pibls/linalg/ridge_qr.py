@@ -107,6 +107,16 @@ class RidgeQRFactorization:
         y, _ = lapack.dtrtrs(self.triangle, (values / self.column_scale).T, trans=1)
         return np.asarray(np.linalg.norm(y, axis=0))
 
+    def influence(self, values: Array, changes: Array) -> Array:
+        """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: how far ``changes`` of b may move a·w together."""
+        from scipy.linalg import lapack
+
+        y, _ = lapack.dtrtrs(self.triangle, (values / self.column_scale).T, trans=1)
+        V, T = self.reflectors
+        below = np.zeros((len(self.row_scale), len(values)), order="F")
+        _, below, _ = lapack.dtpmqrt(0, V, T, np.asfortranarray(y), below, side="L", trans="N")
+        return np.asarray(np.abs(below).T @ (changes[self.rows] / self.row_scale))
+
 
 RidgeFactors = (
     RidgeQRFactorization | StreamedFactorization[RidgeQRFactorization] | block_qr.BlockFactorization

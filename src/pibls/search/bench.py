@@ -54,6 +54,8 @@ class Bench:
     """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
+    moved: list[Array] = field(default_factory=list, repr=False, compare=False)
+    """How far rounding moves each unknown, relative to its size, where that is known; the last is best."""
     pieced: Pieced | None = field(default=None, repr=False)
     """The pieces of the domain, where coefficients or sources jump on any surface."""
     interfaces: Mapping[Region, PointSet] = field(default_factory=dict, repr=False)
@@ -127,6 +129,10 @@ class Bench:
         rims = () if extra.held is None else (extra.held.points,)
         where = replace(self.where, all=np.concatenate([self.where.all, extra.near, *rims]))
         return replace(self, extra=extra, held_out=held_out, where=where)
+
+    def rounding(self, sizes: Array) -> Array | None:
+        """How far rounding moves each unknown of these sizes, where that is known."""
+        return self.moved[-1] * sizes if self.moved and len(self.moved[-1]) == len(sizes) else None
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""

@@ -87,7 +87,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
         return _searched(bench, request, callback, None)
 
     def around() -> Bench | None:
-        one = in_one_piece(problem)
+        # In the plane what is around holes is known from the equation, or left to cells.
+        one = in_one_piece(problem) if lowered.dimension > 2 else None
         return None if one is None else _bench(problem, request, functions()).in_pieces(one)
 
     if mild and not request.enrich:

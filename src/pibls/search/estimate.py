@@ -9,6 +9,7 @@ there is no estimate: it is infinite, and says so.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from pibls.errors import ProblemError
 from pibls.problem import Jet
 from pibls.search.thresholds import DEFAULT
 from pibls.space import Space
+from pibls.system.judging import Judged
 
 _BINS = 64
 
@@ -83,6 +85,11 @@ def norms_of(r: Array, relative: Array) -> Norms:
     return Norms(float(np.abs(r).max()), float(np.sqrt(np.mean(r**2))), float(np.sqrt(np.mean(relative**2))))
 
 
+def norms_by_name(judged: Mapping[str, Judged]) -> dict[str, Norms]:
+    """The norms of every residual."""
+    return {name: norms_of(j.values, j.relative) for name, j in judged.items()}
+
+
 @dataclass(frozen=True)
 class Where:
     """Points at which two solutions are compared: all of them, and those spread evenly over the domain."""
@@ -141,18 +148,21 @@ def estimated(
     return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
 
 
-def at_least(error: ErrorEstimate, misfits: Array, safety: float = DEFAULT.misfit) -> ErrorEstimate:
+def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None) -> ErrorEstimate:
     """The same, but not below what is known of the error of each unknown.
 
     Where a condition gives the values of an unknown, its residual is the error. Two solutions that leave out
-    the same there, next to a singular corner, agree: they had 0.4 of the error of r^(5/2).
+    the same there, next to a singular corner, agree: they had 0.4 of the error of r^(5/2). Nor do two
+    that agree near a resonance know better than ``rounding``, which moves both.
     """
     if not error.checked or len(error.each) != len(misfits):
         return error
+    moved = np.zeros(len(misfits)) if rounding is None else DEFAULT.conditioned * rounding
     each = tuple(
-        replace(e, max=max(e.max, safety * m)) for e, m in zip(error.each, misfits.tolist(), strict=True)
+        replace(e, max=max(e.max, DEFAULT.misfit * m, r), l2=max(e.l2, r))
+        for e, m, r in zip(error.each, misfits.tolist(), moved.tolist(), strict=True)
     )
-    return replace(error, max=max(e.max for e in each), each=each)
+    return replace(error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each)
 
 
 def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:

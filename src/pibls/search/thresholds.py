@@ -23,6 +23,12 @@ class Thresholds:
     misfit: float = 2.0
     """The estimate is at least this many times the residual of a condition that gives values, which is the
     error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
+    conditioned: float = 2.0
+    """The estimate is at least this many times Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the
+    solution: beside a resonance, missed by 0.1 to 1e-6, that was 1.5 to 9.5 of the error, while two solutions
+    agreed to 0.06 of it; in well-posed problems it is 2e-16 to 1e-14."""
+    firm: float = 1e-2
+    """A stiffness above which that need not be asked (TC-1 to TC-11: 1e-2 to 0.2)."""
     rounding: float = 8.0 * 2.2e-16
     """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
     holds: float = 1e-6
@@ -102,3 +108,71 @@ class Thresholds:
 
 
 DEFAULT = Thresholds()
+
+
+@dataclass(frozen=True)
+class LineThresholds:
+    """What an evolution in moments and points (`search.lines`) decides by: first values that served.
+
+    Counts end a search that gains nothing; lengths are shares of the whole time or of the domain. Where no
+    measurement is named, half and double were not told apart on the lists of `benchmarks`.
+    """
+
+    # -- resolutions --
+    waves_first: int = 17
+    """Functions of a periodic coordinate at first …"""
+    product_first: tuple[int, int] = (12, 13)
+    """… and in the plane along each coordinate, without and with a period."""
+    most_waves: int = 257
+    """Functions of a periodic coordinate, at most; two unknowns and more may have twice as many in all."""
+    most_products: int = 900
+    """Functions in the plane, at most; of all unknowns half as many again."""
+    most_cells: int = 300
+    hardest: float = 0.05
+    """Of the largest tail: cells that are divided at a beginning that does not fit …"""
+    levels: int = 3
+    """… so often at once."""
+    smallest: float = 1e-10
+    """The smallest cell, of the domain."""
+    joined: float = 0.1
+    """Of what may be left: cells of less, at twice the length, are joined again."""
+
+    # -- the beginning --
+    begun: float = 1e-3
+    """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
+    rounds: int = 14
+    """Divisions until the beginning is resolved."""
+    misfit: tuple[float, float] = (10.0, 1e-9)
+    """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
+    first: float = 1e-11
+    """The first window of such a beginning, of the whole time."""
+    hard: int = 6
+    """Tries after which the beginning is taken for one that does not fit."""
+    layer: float = 1e-3
+    """Of the whole time: later than that, a window that is not resolved is none …"""
+    forced: int = 30
+    """… and after so many, what was not smoothed will not be."""
+    ratio: float = 0.2
+    """Of the time since the start: shorter windows are not tried in the layer."""
+
+    # -- one window --
+    tries: int = 80
+    shortest: float = 1e-14
+    """Of the whole time."""
+    steps: int = 12
+    """Of Newton's method."""
+    contraction: float = 0.25
+    """Steps that shrink less ask for a matrix nearer to the solution."""
+    safe: float = 0.85
+    """Of the length that the tail asks for."""
+    longer: tuple[float, float] = (1.25, 2.0)
+    """Times longer, a window is worth new factors: on a line, and in the plane, where they are expensive."""
+    growth: float = 3.0
+    """The longest of two windows in a row over the shorter one."""
+    nothing: float = 1e-14
+    """A tail that says nothing about how much smaller it would be."""
+    share: float = 0.1
+    """Of what a derivative in space is where a function varies over a cell: rounding is below."""
+
+
+LINES = LineThresholds()

@@ -257,6 +257,9 @@ class WavePlan(Plan):
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
+        if self._wanders(now):
+            self.status = Status.UNDETERMINED
+            return
         stale = self._is_stale(now, last)
         if not (flat or at_limit or stale or self._promising(now, last)):
             return
@@ -274,19 +277,25 @@ class WavePlan(Plan):
                 now.function, other.function, len(error.each), self.bench.where, limits.safety * fall
             )
             error = max(error, change, key=lambda e: e.max)
-        error = at_least(error, misfits(self.bench, now.residuals))
+        self._note_rounding(second)
+        error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
             contradictory = left_over(self.bench, *now.function, now.residuals) > limits.left_over
             self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
-        elif last is None and second.stiffness < 1e-3 and not at_limit:
+        elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
         elif self.meets(self.best, error) and now.relative < limits.fits:
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _note_rounding(self, second: Attempt) -> None:
+        """What rounding does to the solution is no secret to any plan."""
+        if second.relative < self.bench.limits.holds and second.sizes.all():
+            self.bench.moved.append(second.probed.rounding / second.sizes)
 
     def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether pieces gained nothing by a doubling: there is no other way that would."""
@@ -342,8 +351,20 @@ class WavePlan(Plan):
             return False
         if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes):
             return True
-        if second.stiffness > limits.suspect:
+        if second.probed.stiffness > limits.suspect:
             return False
         # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding.
         half = self._attempt(self.family, max(self._width(now) // 2, 2), None, limits.other_scale, probe=True)
-        return second.stiffness < max(limits.soft, limits.sinking * half.stiffness)
+        before, after = half.probed.stiffness, second.probed.stiffness
+        return after < max(limits.soft, limits.sinking * before)
+
+    def _wanders(self, now: Attempt) -> bool:
+        """Whether a nonlinear solve ended at a function that nothing holds, in this basis and in another.
+
+        Newton's method has no reason to stop along a family of solutions, and ends nowhere near rounding.
+        """
+        soft, width = self.bench.limits.soft, min(2 * self._width(now), self._most)
+        if now.probed.stiffness > soft or not self.affords(now.work):
+            return False
+        other = self._attempt(self.family, width, now, self.bench.limits.other_scale, probe=True)
+        return other.probed.stiffness < soft

@@ -137,10 +137,10 @@ class InMoments:
             return None
         tight = bench.tol < _TIGHT
         if before is None:
-            made = LineFollower(bench, demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight], check)
+            made = LineFollower(demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight], check)
             self._first = made
             return made
         assert self._first is not None
-        made = LineFollower(bench, demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight] + 1, check)
+        made = LineFollower(demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight] + 1, check)
         made.shadowed = self._first
         return made
