@@ -13,6 +13,8 @@ from pibls.basis import (
     FeatureBasis,
     JoinedBasis,
     MirroredBasis,
+    PolarBasis,
+    PowersBasis,
     ProductBasis,
     SingularBasis,
     WaveBasis,
@@ -61,6 +63,20 @@ def _is_annular(basis: AnnularBasis, d: int) -> str | None:
 def _is_singular(basis: SingularBasis, d: int) -> str | None:
     good = basis.frame.shape in ((2,), (4,)) and bool(np.all(basis.frame[3:] > 0))
     return None if good else f"a corner with {basis.frame.tolist()}"
+
+
+def _are_powers(basis: PowersBasis, d: int) -> str | None:
+    if d != 2 or basis.weights.shape[0] != 2 or not bool(np.all(basis.frames[:, [1, 3]] > 0)):
+        return f"a corner with {basis.frames.tolist()}"
+    roots, whole = basis.terms[:, 0], basis.terms[:, [0, 3, 4]]
+    good = bool(np.all(whole == np.round(whole)) and np.all(whole >= 0) and np.all(whole[:, 1:] <= _ORDERS))
+    return None if good and bool(np.all(roots < len(basis.frames))) else "powers that are none"
+
+
+def _is_polar(basis: PolarBasis, d: int) -> str | None:
+    whole = basis.terms[:, 1:]
+    good = bool(np.all(whole == np.round(whole)) and np.all(whole >= 0) and np.all(whole <= _ORDERS))
+    return None if d == 2 and good and bool(np.all(basis.frame[1:] > 0)) else "powers that are none"
 
 
 def unknowns_of(space: Any) -> int:
@@ -120,6 +136,13 @@ _SINGULAR: dict[str, Entry] = {
     "end": Numbers("*"),
     "terms": Numbers("n 4"),
 }
+_POWERS: dict[str, Entry] = {
+    "point": Numbers("d"),
+    "frames": Numbers("r 4"),
+    "terms": Numbers("n 5"),
+    "weights": Numbers("t n m"),
+}
+_POLAR: dict[str, Entry] = {"point": Numbers("d"), "frame": Numbers("3"), "terms": Numbers("n 3")}
 _MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
@@ -152,6 +175,8 @@ KNOWN = Table(
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
         Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR, _is_singular),
+        Kind("powers", PowersBasis, "basis", _POWERS, _are_powers),
+        Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),

@@ -4,6 +4,7 @@ from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
+from pibls.space.tied import Field, Tied, ties_of, with_fields
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
@@ -14,13 +15,17 @@ __all__ = [
     "Cells",
     "Choice",
     "Decomposed",
+    "Field",
     "Joint",
     "Node",
     "Pieces",
     "Space",
     "SpaceSpec",
+    "Tied",
     "Whole",
     "Windows",
     "crossed",
     "graded",
+    "ties_of",
+    "with_fields",
 ]
