@@ -1,6 +1,7 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
 sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
-line; `Joined` puts several side by side. Of evolutions: `ProductBasis`."""
+line, `PowersBasis` and `PolarBasis` what is singular at a corner; `Joined` puts several side by side. Of
+evolutions: `ProductBasis`."""
 
 from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
@@ -8,6 +9,8 @@ from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.mirrored import Mirrored, MirroredBasis
+from pibls.basis.polar import PolarBasis
+from pibls.basis.powers import PowersBasis
 from pibls.basis.product import ProductBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
@@ -29,6 +32,8 @@ __all__ = [
     "JoinedBasis",
     "Mirrored",
     "MirroredBasis",
+    "PolarBasis",
+    "PowersBasis",
     "ProductBasis",
     "Ridges",
     "Singular",

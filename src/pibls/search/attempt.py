@@ -20,13 +20,14 @@ from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Choice, Space, Whole
+from pibls.space import Cells, Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.cells import CellSystem
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 
 @dataclass(frozen=True)
@@ -91,19 +92,20 @@ def attempt(
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
-        system = system_in(bench, space, points, key)
+        system = tied(system_in(bench, space, points, key), spec, lowered.unknowns)
         plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
-        judged, values = judge(bench, space, outcome.w)
+        full = replace(outcome, w=outcome.w[system.index]) if isinstance(system, TiedSystem) else outcome
+        judged, values = judge(bench, space, full.w)
         residuals = norms_by_name(judged)
         probed = UNPROBED
-        if isinstance(system, System) and (probe or _may_wander(bench, outcome, residuals)):
+        if isinstance(system, (System, TiedSystem)) and (probe or _may_wander(bench, outcome, residuals)):
             probed = probed_at(bench, system, outcome, key, exactly=probe)
-    outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
+    outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(space.columns, outcome.steps, len(lowered.residuals))
+    work = dense(system.shape[1], outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
@@ -131,6 +133,16 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
         return scattered_system(bench, space, where)
     assert isinstance(space, Whole)
     return held_or_streamed(bench.lowered, where, space)
+
+
+def tied(
+    system: System | StreamedSystem | CellSystem, spec: Choice, unknowns: int
+) -> System | StreamedSystem | CellSystem | TiedSystem:
+    """The same, with one coefficient for what is one function of several unknowns."""
+    fields = getattr(spec, "fields", ())
+    if not fields or isinstance(system, CellSystem):
+        return system
+    return TiedSystem(system, ties_of(system.space, fields, unknowns))
 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
@@ -172,7 +184,7 @@ def _seen(space: Space, bench: Bench) -> Space:
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem,
+    system: System | StreamedSystem | CellSystem | TiedSystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,

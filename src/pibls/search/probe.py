@@ -21,7 +21,9 @@ from pibls.search.estimate import Norms
 from pibls.solver import Outcome
 from pibls.space import Space, Whole
 from pibls.system.judging import residuals_at
+from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 _PROBES = 24
 _EPS = float(np.finfo(float).eps)
@@ -40,11 +42,15 @@ class Probed:
 UNPROBED = Probed(np.inf)
 
 
-def probed_at(bench: Bench, system: System, outcome: Outcome, key: int, *, exactly: bool) -> Probed:
+def probed_at(
+    bench: Bench, system: System | TiedSystem, outcome: Outcome, key: int, *, exactly: bool
+) -> Probed:
     """What is known at a solution, from the factors that it was found with; ``exactly``: from its own.
 
     Those of a nonlinear solve that ended early are cut off: what they find soft is looked at exactly.
     """
+    if system.is_linear and hasattr(outcome.factors, "influence"):
+        return _probed(bench, system, cast("Levered", outcome.factors), outcome.w, key)
     J, _ = system.linearise(system.values(outcome.w))
     if not is_finite(J):
         return UNPROBED
@@ -55,7 +61,7 @@ def probed_at(bench: Bench, system: System, outcome: Outcome, key: int, *, exact
     return _probed(bench, system, _factors(J, None), outcome.w, key)
 
 
-def _probed(bench: Bench, system: System, factors: Levered, w: Array, key: int) -> Probed:
+def _probed(bench: Bench, system: System | TiedSystem, factors: Levered, w: Array, key: int) -> Probed:
     """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| where that is least.
 
     Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
@@ -69,20 +75,25 @@ def _probed(bench: Bench, system: System, factors: Levered, w: Array, key: int) 
     for k, mine in enumerate(places):
         if not len(mine):
             continue
-        values = np.zeros((len(mine), system.shape[1]))
+        values = np.zeros((len(mine), space.columns))
         values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
+        if isinstance(system, TiedSystem):
+            values = system.tied(values)
         levers = factors.leverage(values)
         worst = int(np.argmax(levers))
         least = min(least, 1.0 / float(levers[worst]))
         softest.append(values[worst])
     if least > bench.limits.firm or len(softest) < len(places):
         return Probed(least)
-    return Probed(least, _EPS * factors.influence(np.array(softest), _terms(system, w)))
+    terms = _terms(system.system, w[system.index]) if isinstance(system, TiedSystem) else _terms(system, w)
+    return Probed(least, _EPS * factors.influence(np.array(softest), terms))
 
 
-def _terms(system: System, w: Array) -> Array:
+def _terms(system: System | StreamedSystem, w: Array) -> Array:
     """Σ|terms| of each row, (rows,)."""
     out = np.zeros(system.shape[0])
+    if not isinstance(system, System):
+        return out
     for block in system.blocks:
         residual, X, normals = block.residual, block.points.sites[0], block.points.normals
         jets = np.abs(system.space.values(block.points.sites, (*residual.linear, *residual.nonlinear), w))

@@ -109,8 +109,11 @@ class WavePlan(Plan):
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
         parts = getattr(spec, "parts", ()) if self.extra else ()
-        size: int = parts[0].size if parts else spec.size - self.extra.size
-        return size
+        if parts:
+            return int(parts[0].size)
+        # Functions of all unknowns together are fewer in a second solution, so they are counted there.
+        fields = sum(f.size for f in getattr(spec, "fields", ()))
+        return int(spec.size - fields - (self.extra.size - sum(f.size for f in self.extra.fields)))
 
     def offer(self) -> Offer | None:
         if self.status is not None or self._next is None:
@@ -135,8 +138,10 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
-        if self.extra.around and self.now.relative > _BEGINNING and self._tried < _WIDTHS:
-            # Around holes what is smooth is left to few waves, and nothing is seen of it until they suffice.
+        beginning = self.extra.around and self.now.relative > _BEGINNING
+        if (beginning or self.extra.fields) and self._tried < _WIDTHS:
+            # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
+            # seen of it until they suffice.
             return Offer(work, _HOPE * work)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(work, math.inf)
