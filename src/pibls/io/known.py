@@ -27,7 +27,7 @@ from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Pieces, Whole, Windows
+from pibls.space import Cells, CellTree, Lattice, Pieces, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -81,7 +81,7 @@ def _is_polar(basis: PolarBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
-    if isinstance(space, Pieces):
+    if isinstance(space, (Pieces, Lattice)):
         return space.unknowns
     while not isinstance(space, Whole):
         space = space.parts[0]
@@ -105,6 +105,17 @@ def _are_cells(space: Cells, d: int) -> str | None:
     if len(space.tree) != len(space.parts):
         return f"{len(space.parts)} parts for {len(space.tree)} cells"
     return _alike(space.parts, (Whole,))
+
+
+def _is_lattice(space: Lattice, d: int) -> str | None:
+    if not len(space.edges) == len(space.sizes) == d:
+        return f"{len(space.edges)} axes with {len(space.sizes)} sizes in {d} dimensions"
+    edges = [np.array(e) for e in space.edges]
+    if not all(len(e) > 1 and np.isfinite(e).all() and np.all(np.diff(e) > 0) for e in edges):
+        return "edges that do not ascend"
+    if space.unknowns < 1 or min(space.sizes) < 1:
+        return "no functions"
+    return None
 
 
 def _are_windows(space: Windows, d: int) -> str | None:
@@ -168,6 +179,13 @@ KNOWN = Table(
         Kind("whole", Whole, "space", {"bases": Shared("basis")}),
         Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
         Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind(
+            "lattice",
+            Lattice,
+            "space",
+            {"edges": Several(Floats("n")), "sizes": Several(Count()), "unknowns": Count()},
+            _is_lattice,
+        ),
         Kind("pieces", Pieces, "space", {"count": Count(), "all": Part("space")}, _are_pieces),
         Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),

@@ -15,6 +15,7 @@ from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
+from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
 from pibls.solver import Method
 from pibls.space import Space
@@ -57,7 +58,11 @@ class Search:
         if self.bench.extra.strong:
             self.plans.append(self._waves(self.bench, self.bench.extra))
         if self.points is None and self.method is None:
-            divided = [*self._followed(), CellPlan(self.bench, self.budget, guess=self.guess)]
+            divided = [
+                *self._followed(),
+                ProductPlan(self.bench, self.budget, guess=self.guess),
+                CellPlan(self.bench, self.budget, guess=self.guess),
+            ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
             if self.bench.lowered.interfaces.planes and able:
