@@ -24,6 +24,9 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
+_FIRST, _SECOND = (0.6, 1.0), (1.0, 1.2)
+"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second one
+beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _SHARE = 0.4  # … for each of its functions
 _MOST = 20_000
@@ -123,8 +126,10 @@ class WindowPlan(Plan):
         self._key += 1
         assert self.demand is not None
 
+        until = self.budget.until(*(_FIRST if before is None else _SECOND))
+
         def check(t: float, windows: int, cells: int) -> None:
-            self.budget.check()
+            self.budget.check(until)
             if windows > 0:
                 nodes = self.way.nodes(bench) * cells
                 self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
