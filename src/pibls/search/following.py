@@ -25,8 +25,8 @@ from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
 _FIRST, _SECOND = (0.6, 1.0), (1.0, 1.2)
-"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second one
-beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
+"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second
+one beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _SHARE = 0.4  # … for each of its functions
 _MOST = 20_000
