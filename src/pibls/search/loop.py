@@ -20,7 +20,7 @@ from pibls.search.following import WindowPlan
 from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
 from pibls.search.waves import WavePlan
-from pibls.search.ways import InMoments
+from pibls.search.ways import InMoments, InRooms
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -65,6 +65,7 @@ class Search:
             divided: list[Plan] = [
                 OrbitPlan(self.bench, self.budget),
                 WindowPlan(self.bench, self.budget, way=InMoments()),
+                WindowPlan(self.bench, self.budget, way=InRooms()),
                 WindowPlan(self.bench, self.budget),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
