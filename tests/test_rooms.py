@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -21,12 +24,12 @@ LAPLACE = u.diff(x, 2) + u.diff(y, 2)
 L_SHAPE = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 
 
-def _differs(solution, domain, exact):
+def _differs(solution: Any, domain: Any, exact: Any) -> float:
     X = np.asarray(domain.interior(500, np.random.default_rng(3)))
     return float(np.abs(solution(*X.T) - exact(*X.T)).max())
 
 
-def test_a_wave_in_an_l_shaped_room():
+def test_a_wave_in_an_l_shaped_room() -> None:
     domain = L_SHAPE.during(t, 0, 1)
     start = sp.cos(sp.pi * x) * sp.cos(sp.pi * y)
     problem = pibls.Problem(
@@ -40,7 +43,7 @@ def test_a_wave_in_an_l_shaped_room():
     assert _differs(solution, domain, exact) <= solution.error.max <= 1e-6
 
 
-def test_heat_around_a_hole_saved_and_read_again(tmp_path):
+def test_heat_around_a_hole_saved_and_read_again(tmp_path: Path) -> None:
     hole = pibls.Disk((x, y), (0.2, 0.1), 0.3)
     domain = (pibls.Disk((x, y), (0, 0), 1) - hole).during(t, 0, 3)
     exact = sp.log((x - 0.2) ** 2 + (y - 0.1) ** 2) * sp.cos(4 * t) + sp.exp(-t) * sp.sin(2 * x)
@@ -58,12 +61,12 @@ def test_heat_around_a_hole_saved_and_read_again(tmp_path):
     assert again(0.7, 0.1, 1.5) == solution(0.7, 0.1, 1.5)
 
 
-def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on():
+def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on() -> None:
     domain = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1)
     problem = pibls.Problem(domain, [sp.Eq(u.diff(t), LAPLACE)], [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)])
     solution = pibls.solve(problem, tol=1e-5)
 
-    def exact(X, Y, T):
+    def exact(X: Any, Y: Any, T: Any) -> Any:
         k = jn_zeros(0, 60)[:, None]
         return (2.0 / (k * jv(1, k)) * jv(0, k * np.hypot(X, Y)) * np.exp(-(k**2) * T)).sum(axis=0)
 
@@ -73,7 +76,7 @@ def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on():
     assert np.abs(solution(*X.T) - exact(*X.T)).max() <= solution.error.max
 
 
-def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc():
+def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc() -> None:
     problem = pibls.Problem(
         pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1),
         [sp.Eq(u.diff(t), LAPLACE)],
@@ -104,7 +107,7 @@ def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc():
 
 
 @pytest.mark.parametrize("alpha", [(1, 0, 0), (0, 2, 0), (1, 0, 1), (0, 0, 2)])
-def test_derivatives_of_functions_that_move(alpha):
+def test_derivatives_of_functions_that_move(alpha: tuple[int, ...]) -> None:
     space = DegreeBasis(4, np.array([0.5, 0.0]), np.array([0.5, 1.0]))
     basis = EvolvingBasis(space, 3, np.array([1.0]), np.array([0.25]))
     X = np.random.default_rng(0).random((5, 3))
@@ -117,14 +120,14 @@ def test_derivatives_of_functions_that_move(alpha):
     assert np.allclose(basis.jets(X, [alpha])[0] @ w, basis.sums(X, [(alpha, w)])[0])
 
 
-def test_the_rule_in_a_ball_is_exact():
+def test_the_rule_in_a_ball_is_exact() -> None:
     rule = in_round_ball(np.zeros(3), 2.0, 6)
     assert np.isclose(rule.weights.sum(), 32 * np.pi / 3, rtol=1e-13)
     found = rule.weights @ (rule.points[:, 0] ** 4 * rule.points[:, 2] ** 2)
     assert np.isclose(found, 4 * np.pi / 35 * 2.0**9 / 9, rtol=1e-12)
 
 
-def test_what_no_room_is_for():
+def test_what_no_room_is_for() -> None:
     periodic = pibls.Problem(
         pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 1),
         [sp.Eq(u.diff(t), LAPLACE)],

@@ -1,7 +1,7 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
 sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
-line; `Joined` puts several side by side. Of evolutions: `ProductBasis`,
-and on any shape `DegreeBasis` and `EvolvingBasis`."""
+line, `PowersBasis` and `PolarBasis` what is singular at a corner; `Joined` puts several side by side. Of
+evolutions: `ProductBasis`, and on any shape `DegreeBasis` and `EvolvingBasis`."""
 
 from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
@@ -11,6 +11,8 @@ from pibls.basis.evolving import EvolvingBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.mirrored import Mirrored, MirroredBasis
+from pibls.basis.polar import PolarBasis
+from pibls.basis.powers import PowersBasis
 from pibls.basis.product import ProductBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
@@ -34,6 +36,8 @@ __all__ = [
     "JoinedBasis",
     "Mirrored",
     "MirroredBasis",
+    "PolarBasis",
+    "PowersBasis",
     "ProductBasis",
     "Ridges",
     "Singular",

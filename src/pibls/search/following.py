@@ -13,7 +13,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import jumps_in_time
 from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
@@ -172,7 +172,7 @@ class WindowPlan(Plan):
         box = bench.box.copy()
         box[e.axis] = (0.0, half)
         judged, values = residuals_at(bench.lowered, points, space, w, box)
-        residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
+        residuals = norms_by_name(judged)
         outcome = Outcome(w, 0.0, followed.steps, Status.SOLVED)
         work = self.way.seconds(bench) or seconds
         self.budget.charge(self, work, seconds)

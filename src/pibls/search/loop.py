@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from pibls.diagnose.holes import Around
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
@@ -19,6 +17,7 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.following import WindowPlan
 from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
+from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
 from pibls.search.ways import InMoments, InRooms
 from pibls.solver import Method
@@ -67,6 +66,7 @@ class Search:
                 WindowPlan(self.bench, self.budget, way=InMoments()),
                 WindowPlan(self.bench, self.budget, way=InRooms()),
                 WindowPlan(self.bench, self.budget),
+                ProductPlan(self.bench, self.budget, guess=self.guess),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
             able = [plan for plan in divided if plan.offer() is not None]
@@ -154,12 +154,19 @@ class Search:
 
     def _settle(self) -> None:
         """The best that was found is compared with a second solution: better late than no estimate."""
-        plan = self.best
-        if plan is None or plan.status is not None or self.winner is not None:
+        having = [plan for plan in self.plans if plan.best is not None]
+        if self.winner is not None or not having:
             return
-        plan.settle()
-        if plan.status is not None and plan.status.final:
-            self.status, self.winner = plan.status, plan
+        # An estimate that was made speaks for a plan, but not against one whose equations hold better.
+        closest = min(having, key=lambda p: _of(p).relative)
+        for by_estimate in (False, True):
+            plan = self.best if by_estimate else closest
+            if plan is None or plan.status is not None:
+                continue
+            plan.settle()
+            if plan.status is not None and plan.status.final:
+                self.status, self.winner = plan.status, plan
+                return
 
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
@@ -193,7 +200,13 @@ class Search:
         having = [plan for plan in self.plans if plan.best is not None]
         if not having:
             return None
-        return min(having, key=lambda p: (p.excess(_of(p), p.error), p.best.relative if p.best else np.inf))
+        return min(having, key=self._rank)
+
+    def _rank(self, plan: Plan) -> tuple[float, float]:
+        """An estimate counts where the equations hold at all."""
+        found = _of(plan)
+        fits = found.relative <= self.bench.limits.fits
+        return plan.excess(found, plan.error) if fits else math.inf, found.relative
 
     @property
     def found(self) -> Attempt | None:

@@ -23,7 +23,7 @@ from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
-from pibls.space import Pieces, Space, Whole
+from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
@@ -39,6 +39,8 @@ class PerPiece:
     """A basis for each piece; all unknowns share that of a piece."""
 
     specs: tuple[BasisSpec, ...]
+    fields: tuple[Field, ...] = ()
+    """Functions of several unknowns and pieces together."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
         """None for a box: `Pieced` draws for the pieces."""
@@ -46,7 +48,7 @@ class PerPiece:
 
     @property
     def size(self) -> int:
-        return sum(s.size for s in self.specs)
+        return sum(s.size for s in self.specs) + sum(f.size for f in self.fields)
 
 
 @dataclass(frozen=True)
@@ -115,16 +117,20 @@ class Pieced:
 
     def joined(self, spec: PerPiece, share: float, extra: Enrichment) -> PerPiece:
         """The same with singular functions, each in its piece."""
-        own = [extra.within(p.locates) for p in self.pieces]
-        return PerPiece(tuple(e.joined(s, share) for e, s in zip(own, spec.specs, strict=True)))
+        own = [replace(extra.within(p.locates), fields=()) for p in self.pieces]
+        specs = (cast("BasisSpec", e.joined(s, share)) for e, s in zip(own, spec.specs, strict=True))
+        return PerPiece(tuple(specs), extra.reduced_fields(share))
 
     def drawn(self, spec: Any, rng: np.random.Generator) -> Space:
         """The space of a basis: one for each piece, or the same kind in all of them."""
         n = len(self.pieces)
         specs = getattr(spec, "specs", None) or (cast("BasisSpec", spec),) * n
         bases = [s.draw(p.bounds, rng) for s, p in zip(specs, self.pieces, strict=True)]
+        fields: tuple[Field, ...] = getattr(spec, "fields", ())
         unknowns = self.lowered.unknowns
-        whole = Whole(tuple(b for b in bases for _ in range(unknowns)))
+        whole = Whole(
+            tuple(with_fields(b, fields, i, k) for i, b in enumerate(bases) for k in range(unknowns))
+        )
         return whole if n == 1 else Pieces(n, whole, self.materials.locate)
 
     def system(self, space: Space, points: Points, rng: np.random.Generator) -> System | StreamedSystem:
