@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse.linalg import splu
+from scipy import linalg
 
 from pibls.arrays import Array
 
@@ -57,7 +56,10 @@ class Scattered:
         return out
 
     def factored(self, A: Any, scale: Array) -> Any:
-        M = sparse.csc_matrix(self.shape, dtype=A.dtype)
+        from scipy.sparse import csc_matrix
+        from scipy.sparse.linalg import splu
+
+        M = csc_matrix(self.shape, dtype=A.dtype)
         M.data, M.indices, M.indptr = A * scale[self.rows], self.rows, self.starts
         lu = splu(M)
         if np.iscomplexobj(A):
