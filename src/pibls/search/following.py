@@ -30,8 +30,7 @@ one beside it, are stopped: without the second, which takes about as long, nothi
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _SHARE = 0.4  # … for each of its functions
 _MOST = 20_000
-_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised …
-_LAYER = 1e-4  # … but not later than that, of the whole time
+_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised
 
 
 @dataclass
@@ -91,7 +90,7 @@ class WindowPlan(Plan):
         began, late = self.notes["promised"], everywhere
         for factor in _LATER:
             since = e.start + factor * (began - e.start)
-            if abs(since - e.start) > _LAYER * abs(e.stop - e.start):
+            if abs(since - e.start) > self.way.layer * abs(e.stop - e.start):
                 break
             self.notes["promised"] = since
             late = compare(*pair, unknowns, self._where(first, since), rounding=rounding)

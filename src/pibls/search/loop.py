@@ -76,11 +76,12 @@ class Search:
             return []
         from pibls.search.following import WindowPlan
         from pibls.search.orbits import OrbitPlan
-        from pibls.search.ways import InMoments
+        from pibls.search.ways import InMoments, InRooms
 
         return [
             OrbitPlan(self.bench, self.budget),
             WindowPlan(self.bench, self.budget, way=InMoments()),
+            WindowPlan(self.bench, self.budget, way=InRooms()),
             WindowPlan(self.bench, self.budget),
         ]
 
