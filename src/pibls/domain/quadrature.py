@@ -24,7 +24,7 @@ from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Face, Keep, stretches
 from pibls.domain.flat import FlatFace
-from pibls.domain.gauss import Rule, gauss, in_ball, on_box
+from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
 from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, within
@@ -67,7 +67,8 @@ def rule_inside(domain: Any, n: int) -> Rule:
     if isinstance(domain, Box):
         return on_box(box_of(domain), n)
     if isinstance(domain, Ball) and len(domain.coordinates) > 2:
-        return in_ball(np.array(domain.center), domain.radius, n)
+        rule = in_round_ball if len(domain.coordinates) == 3 else in_ball
+        return rule(np.array(domain.center), domain.radius, n)
     if isinstance(domain, Extrusion):
         x, w = gauss(n)
         height = domain.high - domain.low

@@ -7,6 +7,7 @@ later windows as long as the steps contract; a linear evolution whose coefficien
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +46,8 @@ class WindowSolver:
     stages: Stages
     tail: float
     """What a window may leave."""
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Called before each factorisation; raises where the time is over."""
     steps: int = 0
     factors: Factors | None = field(default=None, repr=False)
 
@@ -109,7 +112,7 @@ class WindowSolver:
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator = moments.slopes(rates)
         try:
-            solver = Shifted.of(operator.parts(), self.stages.values / h)
+            solver = Shifted.of(operator.parts(), self.stages.values / h, self.check)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self.factors = Factors(found, h, operator.weights, solver)
