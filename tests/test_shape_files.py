@@ -204,7 +204,7 @@ def test_inside_in_a_file() -> None:
         ("inside(blob)", "inside(blub)", "Did you mean blob"),
         ("inside(blob)", "inside(blob, spot)", "the name of a shape in inside"),
         ("inside(blob)", "blob", "a relation such as"),
-        ("f = \"if(inside(spot) and x > 0, 1, 0)\"", "f = \"inside(spot)\"", "a function of the language"),
+        ('f = "if(inside(spot) and x > 0, 1, 0)"', 'f = "inside(spot)"', "a function of the language"),
     ],
 )
 def test_inside_of_what(old: str, new: str, words: str) -> None:
