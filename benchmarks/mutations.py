@@ -41,7 +41,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("a source on a plane has the wrong sign", "out -= s\n", "out += s\n"),
     ("a flux is taken from the other side", "(_BESIDE if upper else -_BESIDE)", "(-_BESIDE if upper else _BESIDE)"),
     ("only values are continuous across faces", "for order in range(most)}", "for order in range(min(most, 1))}"),
-    ("a missing condition is not looked for", "return second.stiffness < max(limits.soft, limits.sinking * half.stiffness)", "return False"),
+    ("a missing condition is not looked for", "return after < max(limits.soft, limits.sinking * before)", "return False"),
     ("the second solution in the same windows", "edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]", "edges = [x.start for x in group] + [window.stop, window.stop]"),
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip

@@ -21,6 +21,7 @@ from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.followed import Demand
+from pibls.search.probe import Probed
 from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
 from pibls.solver import Outcome
@@ -60,7 +61,7 @@ def found(relative: float, value: float = 1.0, *, nodes: int = 64, stiffness: fl
     basis = pibls.Waves(nodes, scale=1.0)
     values = np.full((1, 8), value)
     made: dict[str, Any] = {"space": None, "seconds": 0.0, "work": 0.0, "settings": {"basis": basis}}
-    return Attempt(outcome=outcome, residuals=norms, values=values, stiffness=stiffness, **made)
+    return Attempt(outcome=outcome, residuals=norms, values=values, probed=Probed(stiffness), **made)
 
 
 # -- trust --

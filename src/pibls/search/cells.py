@@ -15,20 +15,21 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.quasi import spread
+from pibls.domain import frame
 from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
-from pibls.search.estimate import Where, at_least, compare, unknowns_at
+from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree, Node, Space, graded
-from pibls.space.spectrum import degree_in, fall, tails
+from pibls.space import Cells, CellTree, Node, Space, Whole, graded
+from pibls.space.spectrum import degree_in, fall, left_at, tails
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
@@ -46,6 +47,7 @@ _CLOSE = 10.0  # an indicator up to this many times its limit: tails say more th
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
 _LAST = 20.0
+_LOOKED_AT = 768  # places that tell where in a cell the domain is
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
 
 
@@ -68,6 +70,10 @@ class CellPlan(Plan):
     """What the attempt before found."""
     _places: Array = field(default_factory=lambda: np.empty((0, 0)))
     """Where in each cell the residual is largest."""
+    _framed: dict[bytes, Array] = field(default_factory=dict)
+    """What is known of the frames of cells."""
+    _cut: dict[bytes, Array | None] = field(default_factory=dict)
+    """And of the domain in them."""
 
     @property
     def tree(self) -> CellTree:
@@ -139,7 +145,7 @@ class CellPlan(Plan):
         second = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
-        error = at_least(error, misfits(bench, found.residuals))
+        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
             fall = min(max(10.0**-self._rate, 0.1), 1.0)
@@ -184,9 +190,22 @@ class CellPlan(Plan):
             if indicator[number] < mark or self._steepness(found, number, box, along) > _SPECTRAL:
                 return None
             axes = [i for i in range(len(box)) if along[number, i] >= 0.1 * along[number].max()]
-            return graded(box, axes, self._places[number], 1)
+            return graded(self._framed_as(box), axes, self._places[number], 1)
 
         return self.sized.divided(division)
+
+    def _frames(self, tree: CellTree) -> Array:
+        """For each cell the box around what of the domain lies in it."""
+        if self.bench.evolution is not None:
+            return tree.boxes
+        for box in tree.boxes:
+            key = box.tobytes()
+            if key not in self._framed:
+                self._framed[key] = frame(self.bench.domain, box)
+        return np.array([self._framed[box.tobytes()] for box in tree.boxes])
+
+    def _framed_as(self, box: Array) -> Array:
+        return self._framed.get(box.tobytes(), box)
 
     def _solve(self, shrink: float, near: Attempt | None = None, sized: Sized | None = None) -> Attempt:
         bench = self.bench
@@ -199,9 +218,10 @@ class CellPlan(Plan):
             level: Reference.drawn(NODES[d][level], d, shrink, bench.stream(1, 2000 + self._key))
             for level in set(sized.levels)
         }
-        space = sized.over(references, unknowns)
+        frames = self._frames(sized.tree)
+        space = sized.over(references, unknowns, frames)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space, bench.engine)
+            system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames)
             method = GaussNewton(rounds=0, check=self.budget.check)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
@@ -210,30 +230,50 @@ class CellPlan(Plan):
                 outcome = method.solve(system, bench.stream(3, 2000 + self._key))
             else:
                 outcome = method.descend(system, system.values_of(*before.function), before.relative)
-            residuals, values = judge(bench, space, outcome.w)
+            judged, values = judge(bench, space, outcome.w)
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
         self.budget.charge(self, work, seconds)
-        return Attempt(space, kept, residuals, values, seconds, work, settings)
+        return Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
 
     def _indicators(self, found: Attempt) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
-        unknowns = self.bench.lowered.unknowns
         scales = self.scales(found)
         spectra = [
-            tails(part, w[a:b], box, unknowns)[0]
+            self._tails(part, w[a:b], box)
             for part, a, b, box in zip(
-                space.parts, space.starts[:-1], space.starts[1:], space.tree.boxes, strict=True
+                space.parts, space.starts[:-1], space.starts[1:], self._frames(space.tree), strict=True
             )
         ]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
         return np.maximum(along.max(axis=1), unmet), along
+
+    def _tails(self, part: Whole, w: Array, box: Array) -> Array:
+        """What is left at the highest degrees along each axis (unknowns, d)."""
+        unknowns = self.bench.lowered.unknowns
+        found = tails(part, w, box, unknowns)[0]
+        places = self._places_in(box)
+        if places is None:
+            return found
+        most = found.max(axis=1, keepdims=True)
+        left = left_at(part, w, box, unknowns, places)[:, None]
+        return np.where(most > 0, found * np.minimum(left / np.where(most > 0, most, 1.0), 1.0), 0.0)
+
+    def _places_in(self, box: Array) -> Array | None:
+        """Places of the domain in a frame that the boundary cuts, seen from it; None where it does not."""
+        key = box.tobytes()
+        if key not in self._cut:
+            S = 2.0 * spread(_LOOKED_AT, len(box), 5) - 1.0
+            X = box.mean(axis=1) + 0.5 * (box[:, 1] - box[:, 0]) * S
+            inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
+            self._cut[key] = None if inside.all() or self.bench.evolution is not None else S[inside]
+        return self._cut[key]
 
     def _unmet(self, found: Attempt, scales: Array) -> tuple[Array, Array]:
         """For each cell the error that the residual between its points stands for, relative; and where."""
@@ -242,7 +282,7 @@ class CellPlan(Plan):
         equations, d = self.bench.equations(), self.bench.lowered.dimension
         n = _HELD[d]
         U = spread(n, d, 3)
-        boxes = space.tree.boxes
+        boxes = self._frames(space.tree)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
         where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
@@ -274,7 +314,7 @@ class CellPlan(Plan):
         """The points that accept, and some in every cell."""
         space, where = found.space, self.bench.where
         assert isinstance(space, Cells)
-        boxes = space.tree.boxes
+        boxes = self._frames(space.tree)
         U = spread(8, boxes.shape[1], 11)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
             -1, boxes.shape[1]
@@ -311,7 +351,7 @@ class CellPlan(Plan):
                 if sized.wants_more(number, mine, axes, falls, missing):
                     more.add(number)
                     return None
-            return graded(box, axes, self._places[number], levels)
+            return graded(self._framed_as(box), axes, self._places[number], levels)
 
         divided = sized.divided(division)
         where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
@@ -322,7 +362,7 @@ class CellPlan(Plan):
         space = found.space
         assert isinstance(space, Cells)
         part, w = space.parts[number], found.w[space.starts[number] : space.starts[number + 1]]
-        falls = fall(part, w, box, self.bench.lowered.unknowns)
+        falls = fall(part, w, self._framed_as(box), self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
     def _levels(self, excess: float, few: bool) -> int:

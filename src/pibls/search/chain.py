@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import ProductBasis
@@ -338,6 +337,8 @@ def _is_beginning(r: Residual, axis: int, orders: tuple[int, ...]) -> bool:
 
 def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
     """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
+    from scipy.optimize import linear_sum_assignment
+
     cost = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
         for j in r.jets:

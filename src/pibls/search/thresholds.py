@@ -7,7 +7,7 @@ when they are wrong, not trust.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class Thresholds:
     misfit: float = 2.0
     """The estimate is at least this many times the residual of a condition that gives values, which is the
     error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
+    conditioned: float = 2.0
+    """The estimate is at least this many times Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the
+    solution: beside a resonance, missed by 0.1 to 1e-6, that was 1.5 to 9.5 of the error, while two solutions
+    agreed to 0.06 of it; in well-posed problems it is 2e-16 to 1e-14."""
+    firm: float = 1e-2
+    """A stiffness above which that need not be asked (TC-1 to TC-11: 1e-2 to 0.2)."""
     rounding: float = 8.0 * 2.2e-16
     """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
     holds: float = 1e-6
@@ -200,3 +206,53 @@ class LineThresholds:
 
 
 LINES = LineThresholds()
+
+
+@dataclass(frozen=True)
+class RoomThresholds:
+    """What an evolution on any shape (`search.rooms`) decides by."""
+
+    # -- functions --
+    first: int = 8
+    """The first degree …"""
+    more: float = 1.35
+    """… and the next one, over the last: each costs about six times as much."""
+    second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
+    """The degree of the second solution over the first, by the number of coordinates, and two more."""
+    most: dict[int, int] = field(default_factory=lambda: {3: 2000, 4: 2100})
+    """Functions of all unknowns, by the number of coordinates: 2,000 take some ten seconds to factor."""
+    corner_power: float = 14.0
+    """The highest power at a corner: an L-shape's first tone is off by 3e-6 at degree 20, by 2e-8 at 28, both
+    with powers to 12 and to 16."""
+    weakest: float = 4.0
+    """A first power at a corner above which polynomials do without it."""
+    dependent: float = 1e-10
+    """What is left of a function beside others, of itself, that makes it dependent: rounding over it is how
+    far the functions are from orthonormal, and 1e-6 will do."""
+
+    # -- points --
+    spare: dict[int, int] = field(default_factory=lambda: {3: 8, 4: 2})
+    """Nodes of a rule along a side, beyond the degree, by the number of coordinates."""
+    dense: float = 1.5
+    """Points inside per function, at least."""
+    unfelt: float = 1e-2
+    """Of the most that functions have at the walls: those of less are left to the equations. With 1e-5 what
+    is left over at the walls of a spline comes back 100 times larger inside, with 1e-1 waves there grow by
+    1 % in a unit of time; with 1e-2 errors are those of the best approximation, and nothing grows."""
+
+    # -- windows --
+    begun: float = 0.1
+    """What is left out at the start, of what windows may leave."""
+    residual: float = 30.0
+    """What the equations may leave between the points, in units of tol: the second solution has the say."""
+    layer: float = 0.1
+    """Of the whole time: what is not resolved from then on is not."""
+    shortest: float = 2e-4
+    """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
+    ago."""
+    layered: dict[int, int] = field(default_factory=lambda: {3: 650, 4: 650})
+    """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
+    is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""
+
+
+ROOMS = RoomThresholds()

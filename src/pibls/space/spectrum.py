@@ -7,6 +7,7 @@ Where they are large, the cell is too long along that axis, whatever the residua
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from math import ceil, comb
 
 import numpy as np
@@ -63,6 +64,28 @@ def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Arra
     """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
     c, sizes, degree = _coefficients(part, w, box, unknowns)
     return _largest(c, ceil(_FROM * degree), c.shape[1]), sizes
+
+
+def left_at(part: Whole, w: Array, box: Array, unknowns: int, S: Array) -> Array:
+    """max|u - p| (unknowns,) at some places S (n, d) in [-1, 1]^d, of which p are the lower degrees that fit.
+
+    In a cell that the boundary cuts: outside of the domain the functions are whatever they happen to be, and
+    coefficients over the whole cell tell of that.
+    """
+    d = len(box)
+    powers = _powers(ceil(_FROM * degree_in(part.nodes, d)), d)
+    if len(S) < len(powers):
+        return np.zeros(unknowns)
+    tables = np.polynomial.chebyshev.chebvander(S, max(map(max, powers)))
+    A = np.stack([np.prod([tables[:, i, k] for i, k in enumerate(p)], axis=0) for p in powers], axis=1)
+    u = part.seen_from(box).values((S,), tuple(Jet(k, (0,) * d) for k in range(unknowns)), w).T
+    fitted = np.linalg.lstsq(A, u, rcond=1e-13)[0]
+    return np.asarray(np.abs(u - A @ fitted).max(axis=0))
+
+
+@lru_cache(maxsize=32)
+def _powers(degree: int, d: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(p for p in product(range(degree + 1), repeat=d) if sum(p) <= degree)
 
 
 def fall(part: Whole, w: Array, box: Array, unknowns: int) -> Array:
