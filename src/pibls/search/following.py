@@ -30,6 +30,7 @@ one beside it, are stopped: without the second, which takes about as long, nothi
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _SHARE = 0.4  # … for each of its functions
 _MOST = 20_000
+_GAINED = 0.1
 _LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised
 
 
@@ -42,6 +43,8 @@ class WindowPlan(Plan):
     """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0
+    _excess: float = math.inf
+    """The last one."""
 
     def offer(self) -> Offer | None:
         if (
@@ -118,6 +121,9 @@ class WindowPlan(Plan):
             return
         most, aim = self.way.tighter
         share = min(most, aim * self.bench.tol / excess)
+        if excess > _GAINED * self._excess:
+            share *= _GAINED  # what was asked for less of was not what is left
+        self._excess = excess
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
     def _follow(self, before: Followed | None) -> Followed | None:
