@@ -125,7 +125,8 @@ def _interfaces(problem: Problem, axes: Any, d: int) -> None:
     for plane in problem.breaks.planes if d == 2 and materials is None else ():
         if plane.axis < d:
             X = np.full((_CURVE, d), plane.level)
-            X[:, 1 - plane.axis] = np.linspace(*box[1 - plane.axis], _CURVE)
+            low, high = box[1 - plane.axis].tolist()
+            X[:, 1 - plane.axis] = np.linspace(low, high, _CURVE)
             lines.append(np.where(within(space, X)[:, None], X, np.nan))
     for i, X in enumerate(lines):
         style = ":" if d == 2 else "."
