@@ -2,6 +2,7 @@ r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,11 +76,14 @@ class Shifted:
     solvers: tuple[Any, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
-        """Raises a LinAlgError or RuntimeError where one of them is singular."""
+    def of(
+        cls, parts: Dense | Scattered, shifts: Complex, check: Callable[[], None] = lambda: None
+    ) -> Shifted:
+        """Raises a LinAlgError or RuntimeError where one of them is singular, and what ``check`` raises."""
         scale = None
         solvers = []
         for shift in shifts:
+            check()
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
                 size = parts.sizes(A)

@@ -29,7 +29,9 @@ def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
     out = np.empty((len(found.tree), len(found.sizes)))
     for i, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
         top = np.take(split, range(n - (4 if yes else 3), n), axis=3 + i)
-        out[:, i] = top.max(axis=(0, *range(2, top.ndim)))
+        # What is left out is a sum: of n waves that have fallen by seven digits, each next one has by 32/n.
+        beyond = max(n / 32.0, 1.0) if yes else 1.0
+        out[:, i] = beyond * top.max(axis=(0, *range(2, top.ndim)))
     return out
 
 
@@ -41,12 +43,12 @@ def tails_of(
     U are the coefficients at the moments and ``series`` those in time, (cells, unknowns, n, …); ``known`` is
     how large each unknown was before.
     """
-    table = places.grid(found, found.sizes).tables((0,) * len(found.sizes))
-    values = np.abs(np.matmul(table[:, None], U))
+    site, plain = places.grid(found, found.sizes), (0,) * len(found.sizes)
+    values = np.abs(site.sums(plain, U))
     sizes = values.max(axis=(0, 2, 3))
     scale = np.maximum(np.maximum(known, sizes), 1e-9 * max(float(sizes.max()), float(known.max())))
     scale = np.where(scale > 0, scale, 1.0)
-    late = np.abs(np.matmul(table[:, None], series[..., -2:] * LAST)).max(axis=(0, 2, 3))
+    late = np.abs(site.sums(plain, series[..., -2:] * LAST)).max(axis=(0, 2, 3))
     along = float((late / scale).max())
     return along, spectra(found, np.moveaxis(U, -1, 0), scale), sizes
 

@@ -119,12 +119,20 @@ class LineThresholds:
     """
 
     # -- resolutions --
-    waves_first: int = 17
+    waves_first: int = 21
     """Functions of a periodic coordinate at first …"""
     product_first: tuple[int, int] = (12, 13)
     """… and in the plane along each coordinate, without and with a period."""
-    most_waves: int = 257
-    """Functions of a periodic coordinate, at most; two unknowns and more may have twice as many in all."""
+    most_waves: int = 525
+    """Functions of a periodic coordinate, at most."""
+    whole: int = 600
+    """Columns up to which waves have a matrix together, where one for each does not serve."""
+    seam: float = 30.0
+    """In tails: what half as many waves again …"""
+    rough_gain: float = 4.0
+    """… make less smaller by than this is a seam, where the beginning does not quite fit to itself round a
+    ring: sech x on (-15, 15) leaves 8e-7, and a hundred waves more left a third of it, in four times the
+    windows."""
     most_products: int = 900
     """Functions in the plane, at most; of all unknowns half as many again."""
     most_cells: int = 300
@@ -155,14 +163,36 @@ class LineThresholds:
     ratio: float = 0.2
     """Of the time since the start: shorter windows are not tried in the layer."""
 
+    # -- kinks that travel --
+    fades: float = 10.0
+    """Over the whole time: short waves that turn by more and fade by less carry kinks along."""
+    rough_waves: int = 525
+    rough_cells: int = 16
+    """What it is followed in; twice as much is the estimate …"""
+    rough_level: float = 0.03
+    """What windows leave in time, of what is left in space …"""
+    rough_windows: int = 120
+    """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
+
     # -- one window --
     tries: int = 80
+    halvings: int = 4
+    """Of a window of the second solution, whose windows are otherwise given."""
     shortest: float = 1e-14
     """Of the whole time."""
     steps: int = 12
-    """Of Newton's method."""
+    """Of Newton's method …"""
+    left: float = 1e-5
+    """… and what it may leave, of what a window may: a breather over ten periods had an error of 3e-5 at
+    1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series in time are what is left."""
     contraction: float = 0.25
     """Steps that shrink less ask for a matrix nearer to the solution."""
+    cheap_steps: int = 24
+    """More steps where each wave has a matrix of its own, which costs next to nothing …"""
+    cheap_contraction: float = 0.6
+    """… as long as they shrink by that …"""
+    cheap_again: int = 20
+    """… and else not for so many matrices."""
     safe: float = 0.85
     """Of the length that the tail asks for."""
     longer: tuple[float, float] = (1.25, 2.0)
