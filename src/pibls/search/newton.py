@@ -101,8 +101,6 @@ class WindowSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        # What is left here goes into the rates at the end s²/h times as large, and on into all later windows.
-        enough = max(LINES.left * self.tail, 2e-16) * size
         slow, ratio = 0, 1.0
         for step in range(LINES.steps + LINES.cheap_steps):
             rates = st.rates(U, state.rates, lines.highest, h)
@@ -120,6 +118,9 @@ class WindowSolver:
                 raise NoWindowError
             self.steps += 1
             U = U - change
+            size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
+            # What is left here goes into the rates at the end s²/h times as large, and on into later windows.
+            enough = max(LINES.left * self.tail, 2e-16) * size
             if math.isfinite(last):
                 ratio = moved / last
             if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
