@@ -1,6 +1,6 @@
 """Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4 where cheap.
 
-Beside them NGSolve's seconds to the wanted error, meshing included (`benchmarks.shape_peers`), in the same run.
+Beside them NGSolve to the wanted error, meshing included (`benchmarks.shape_peers`), in the same run.
 
 python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
 python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
