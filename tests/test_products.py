@@ -12,10 +12,15 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.basis.local import LocalSplines
 from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
+from pibls.problem.lowering import lower
 from pibls.space import Lattice
+from pibls.system.condensed import Condensed
+from pibls.system.nearest import Nearest
+from pibls.system.products import Boxed
 
 x, y, z = sp.symbols("x y z")
 
@@ -71,6 +76,40 @@ def test_gmres_finds_what_is_left_of_the_identity() -> None:
     assert lost.left > 1e-3
 
 
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_local_functions_span_the_same(order: int, repeats: bool) -> None:
+    axis = Splines((0.0, 0.1, 0.35, 1.0), 12, order, repeats)
+    local = LocalSplines.of(axis)
+    assert len(np.unique(local.numbers)) == axis.functions
+    c = np.random.default_rng(0).standard_normal(axis.functions)
+    t = np.linspace(0, 1, 41)
+    piece, table = local.at(t, 1)
+    assert (
+        np.abs((table * c[local.numbers[piece]]).sum(axis=1) - axis.at(t, 1) @ (local.change @ c)).max()
+        < 1e-8
+    )
+    assert np.linalg.cond(local.change) < 1e3 ** (order / 2)
+
+
+@pytest.mark.parametrize("name", ["sides of all kinds", "periodic", "front"])
+def test_box_by_box_is_the_same_as_at_once(name: str) -> None:
+    problem, _ = CASES[name][0]()
+    boxed = Boxed.of(lower(problem), problem.domain, np.array(problem.domain.bounds))
+    assert boxed is not None
+    axes = [Splines((0.0, 0.2, 0.6, 1.0), 8, m, r) for m, r in zip(boxed.orders, boxed.repeated, strict=True)]
+    rows = boxed.on(axes)
+    U = np.random.default_rng(0).standard_normal(rows.shape)
+    _, L = rows.residual(U)
+    condensed, nearest = Condensed.of(rows, L), Nearest.of(rows, L)
+    assert condensed is not None
+    assert nearest is not None
+    assert np.abs(condensed.solve(L(U)) - U).max() < 1e-8
+    assert nearest.exact == (name != "sides of all kinds")
+    if nearest.exact:
+        assert np.abs(nearest.solve(L(U)) - U).max() < 1e-8
+
+
 Conditions = Callable[[Any, Any], list[Any]]
 
 
@@ -115,6 +154,13 @@ CASES: dict[str, tuple[Any, float]] = {
             exact,
         ),
         1e-5,
+    ),
+    "a flow that turns": (
+        lambda: (
+            made(lambda w: -laplace(w) / 200 - (y - 0.5) * w.diff(x) + (x - 0.5) * w.diff(y), front(12)),
+            front(12),
+        ),
+        1e-6,
     ),
     "periodic": (
         lambda: (

@@ -22,7 +22,7 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.work import multiplied
+from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import Solved, solved
 from pibls.space import Space
@@ -212,6 +212,7 @@ class ProductPlan(Plan):
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
         work = multiplied(axes.functions, result.solves, result.triangular)
+        work += result.eliminations * eliminated(len(lattice), max(lattice.sizes))
         self.budget.charge(self, work, seconds)
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
         return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
