@@ -20,6 +20,7 @@ _LINEAR, _NEWTON = 6, 30  # steps at most
 _ENDED = 2e-15  # a step that changes nothing
 _HOLDS = 1e-7  # the last step, relative, of something that was found
 _LEFT, _ROUGHLY = 1e-9, 1e-3  # what it leaves, of a linear problem and far from a solution
+_MET = 1e-4  # of a side condition on a function as large as the solution: what is left of it at most
 _SHORTEST = 1.0 / 64.0
 
 
@@ -73,10 +74,23 @@ def solved(rows: Rows, U: Array, check: Check = lambda: None) -> Solved | None:
             break
     nearest = inverse.nearest
     triangular = nearest is not None and any(a.triangle is not None for a in nearest.factors.axes)
-    holds = bool(moves[-1] < _HOLDS)
+    holds = bool(moves[-1] < _HOLDS) and _are_met(rows, U, r)
     return Solved(
         U, min(moves[-2:]), len(moves), inverse.solves, inverse.eliminations, holds, triangular
     )  # fmt: skip
+
+
+def _are_met(rows: Rows, U: Array, r: list[Array]) -> bool:
+    """Whether the conditions hold where they are held: at the nodes of each side, its rim left out."""
+    size = float(np.abs(rows.values(U)).max(initial=0.0))
+    lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
+    for side, g, left in zip(rows.boxed.sides, rows.groups[1:], r[1:], strict=True):
+        inner = left[tuple(slice(0, 1 if i == side.axis else len(a.nodes)) for i, a in enumerate(rows.axes))]
+        natural = [float(np.prod(lengths ** -np.array(alpha, dtype=float))) for alpha in g.alphas]
+        known = [float(np.abs(c).max(initial=0.0)) * s for c, s in zip(g.known, natural, strict=False)]
+        if known and float(np.abs(inner).max()) > _MET * max(known) * size:
+            return False
+    return True
 
 
 def _damped(

@@ -90,7 +90,7 @@ class Condensed:
         size = np.asarray(abs(A).max(axis=1).todense()).ravel()
         size = np.where(size > 0, size, 1.0)
         try:
-            factors = splu(sparse.diags(1.0 / size) @ A)
+            factors = splu(sparse.csc_matrix(sparse.diags(1.0 / size) @ A))
         except RuntimeError:
             return None
         return cls(
