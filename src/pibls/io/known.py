@@ -10,6 +10,8 @@ from pibls.basis import (
     AnnularBasis,
     BroadBasis,
     ChebyshevBasis,
+    DegreeBasis,
+    EvolvingBasis,
     FeatureBasis,
     JoinedBasis,
     MirroredBasis,
@@ -21,7 +23,7 @@ from pibls.basis import (
 )
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
-from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
+from pibls.io.entries import Entry, Flag, Floats, InSpace, Maybe, Numbers, Part, Real, Several, Shared, Word
 from pibls.io.entries import Whole as Count
 from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
@@ -51,6 +53,21 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
     if any(a >= d or basis.sizes[a] % 2 == 0 for a in basis.repeated):
         return f"waves along {basis.repeated}"
     return None if np.all(basis.half > 0) else "cells without a size"
+
+
+def _is_of_degree(basis: DegreeBasis, d: int) -> str | None:
+    good = 0 <= basis.degree <= _ORDERS and 0 < basis.size <= _MOST and bool(np.all(basis.half > 0))
+    return None if good else f"polynomials of the degree {basis.degree} in {d} coordinates"
+
+
+def _evolves(basis: EvolvingBasis, d: int) -> str | None:
+    good = (
+        d > 1
+        and 0 < basis.moments <= _ORDERS
+        and basis.half[0] > 0
+        and type(basis.space) is not EvolvingBasis
+    )
+    return None if good else f"{basis.moments} polynomials in time, {d} coordinates"
 
 
 def _is_annular(basis: AnnularBasis, d: int) -> str | None:
@@ -155,6 +172,12 @@ _POWERS: dict[str, Entry] = {
 }
 _POLAR: dict[str, Entry] = {"point": Numbers("d"), "frame": Numbers("3"), "terms": Numbers("n 3")}
 _MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
+_EVOLVING: dict[str, Entry] = {
+    "space": InSpace("basis"),
+    "moments": Count(),
+    "centre": Numbers("1"),
+    "half": Numbers("1"),
+}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
@@ -197,6 +220,8 @@ KNOWN = Table(
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
+        Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),
+        Kind("evolving", EvolvingBasis, "basis", _EVOLVING, _evolves),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(
             "products",

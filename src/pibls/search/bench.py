@@ -133,7 +133,7 @@ class Bench:
         """With functions to add, and points that judge them."""
         held_out = {r: _judged(r, found, extra) for r, found in self.held_out.items()}
         rims = () if extra.held is None else (extra.held.points,)
-        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, *rims]))
+        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, extra.mild, *rims]))
         return replace(self, extra=extra, held_out=held_out, where=where)
 
     def rounding(self, sizes: Array) -> Array | None:
