@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
 from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
@@ -29,6 +29,7 @@ from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Node, Space, graded
 from pibls.space.spectrum import degree_in, fall, tails
+from pibls.space.tree import Numbers
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
@@ -47,6 +48,39 @@ _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
 _LAST = 20.0
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
+_CAUSED = 0.3  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13)
+_SINGULAR = (
+    10.0  # so many times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)
+)
+_AT_A_CORNER = 0.03  # of a cell
+_DEEP = 8  # halvings at once towards the corner of a cell
+_LEAST_FALL = 0.02  # of what the last division changed is left at least
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """How far each cell is from its conditions and from the traces on its faces, where, and who is beside it."""
+
+    worst: Array
+    places: Array
+    neighbours: Numbers
+
+    @property
+    def own(self) -> Array:
+        """The same without what a worse neighbour has caused: it falls by a factor of ten from cell to cell."""
+        low, high = self.neighbours.T
+        beside = np.zeros(len(self.worst))
+        np.maximum.at(beside, low, self.worst[high])
+        np.maximum.at(beside, high, self.worst[low])
+        return np.where(self.worst >= _CAUSED * beside, self.worst, 0.0)
+
+    def towards(self, boxes: Array) -> Array:
+        """The places, or a corner of the cell where one is near: singularities stand there mostly."""
+        lengths = boxes[:, :, 1] - boxes[:, :, 0]
+        share = (self.places - boxes[:, :, 0]) / lengths
+        near = np.abs(share - np.round(share)).max(axis=1) < _AT_A_CORNER
+        corners = boxes[:, :, 0] + np.round(share) * lengths
+        return np.where(near[:, None], corners, self.places)
 
 
 @dataclass
@@ -68,6 +102,12 @@ class CellPlan(Plan):
     """What the attempt before found."""
     _places: Array = field(default_factory=lambda: np.empty((0, 0)))
     """Where in each cell the residual is largest."""
+    _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which cells leave more on their sides than their functions tell of."""
+    _halvings: int = 1
+    """How often the worst cell was halved last."""
+    _per_halving: float = 1.0
+    """Digits that each of them gained."""
 
     @property
     def tree(self) -> CellTree:
@@ -118,11 +158,12 @@ class CellPlan(Plan):
         """Solve in the cells of the tree, and refine or accept."""
         bench = self.bench
         assert self.sized is not None
-        found = self._solve(1.0)
-        indicator, axes = self._indicators(found)
+        found, unmet = self._solve(1.0)
+        indicator, axes = self._indicators(found, unmet)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
+            self._per_halving = self._rate / max(self._halvings, 1)
         self._last = (self.sized.work, found.work, worst)
         self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
@@ -136,13 +177,14 @@ class CellPlan(Plan):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
-        second = self._solve(bench.limits.other_scale, found, hardest)
+        second, _ = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
         error = at_least(error, misfits(bench, found.residuals))
+        error = at_least(error, float(unmet.worst.max()) * self.scales(found))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
-            fall = min(max(10.0**-self._rate, 0.1), 1.0)
+            fall = min(max(10.0**-self._rate, _LEAST_FALL), 1.0)
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
         if not self.error.checked or error.max <= self.error.max:
@@ -150,7 +192,8 @@ class CellPlan(Plan):
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = self._differences(found, second)
-        self.notes["cell_errors"] = bench.limits.safety * per_cell * float(self.scales(found).max())
+        shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * unmet.worst)
+        self.notes["cell_errors"] = shown * float(self.scales(found).max())
         if excess <= bench.tol and found.relative < bench.limits.fits:
             self.status = Status.TOLERANCE
             return
@@ -188,7 +231,10 @@ class CellPlan(Plan):
 
         return self.sized.divided(division)
 
-    def _solve(self, shrink: float, near: Attempt | None = None, sized: Sized | None = None) -> Attempt:
+    def _solve(
+        self, shrink: float, near: Attempt | None = None, sized: Sized | None = None
+    ) -> tuple[Attempt, Unmet]:
+        """What is found in the cells, and how far conditions and faces are from being met in each."""
         bench = self.bench
         began = time.perf_counter()
         self._key += 1
@@ -216,9 +262,11 @@ class CellPlan(Plan):
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
         self.budget.charge(self, work, seconds)
-        return Attempt(space, kept, residuals, values, seconds, work, settings)
+        found = Attempt(space, kept, residuals, values, seconds, work, settings)
+        worst, places = system.misfits(outcome.w, self.scales(found))
+        return found, Unmet(worst, places, system.neighbours)
 
-    def _indicators(self, found: Attempt) -> tuple[Array, Array]:
+    def _indicators(self, found: Attempt, beside: Unmet) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
@@ -233,7 +281,11 @@ class CellPlan(Plan):
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
-        return np.maximum(along.max(axis=1), unmet), along
+        smooth, misfit = np.maximum(along.max(axis=1), unmet), beside.own
+        self._singular = misfit > _SINGULAR * smooth
+        more = misfit > smooth
+        self._places[more] = beside.towards(space.tree.boxes)[more]
+        return np.maximum(smooth, misfit), along
 
     def _unmet(self, found: Attempt, scales: Array) -> tuple[Array, Array]:
         """For each cell the error that the residual between its points stands for, relative; and where."""
@@ -298,14 +350,19 @@ class CellPlan(Plan):
         share = self.bench.limits.cell_axis
         few = bool(np.count_nonzero(indicator >= mark) < _FEW * len(indicator))
         more: set[int] = set()
+        done = [(0.0, 1)]
 
         def division(number: int, box: Array) -> Node:
             if indicator[number] < mark:
                 return None
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
-            levels = self._levels(float(indicator[number]) / limit, few)
-            if levels == 1 and indicator[number] < _ROUGH:
+            singular = bool(self._singular[number])
+            levels = self._levels(float(indicator[number]) / limit, few, singular)
+            done.append((float(indicator[number]), levels))
+            if singular:
+                axes = list(range(len(box)))
+            elif levels == 1 and indicator[number] < _ROUGH:
                 missing = math.log10(float(indicator[number]) / limit)
                 falls = self._steepness(found, number, box, along) / degree_in(sized.nodes[number], len(box))
                 if sized.wants_more(number, mine, axes, falls, missing):
@@ -314,6 +371,7 @@ class CellPlan(Plan):
             return graded(box, axes, self._places[number], levels)
 
         divided = sized.divided(division)
+        self._halvings = max(done)[1]
         where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
         return divided.raised({where[i] for i in more})
 
@@ -325,11 +383,14 @@ class CellPlan(Plan):
         falls = fall(part, w, box, self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
-    def _levels(self, excess: float, few: bool) -> int:
+    def _levels(self, excess: float, few: bool, singular: bool) -> int:
         """How often to halve a cell at once: where halving gains little, the solution is singular there.
 
         Where few cells are left, to go on towards one place costs next to nothing.
         """
+        if singular:
+            wanted = math.log10(max(excess, 1.0)) / max(self._per_halving, 0.1)
+            return int(min(max(wanted, 1.0), _DEEP if self._rounds > 2 else 2))
         if few and excess > 10.0:
             return 3
         assert self._last is not None

@@ -25,6 +25,8 @@ from pibls.space.spectrum import degree_in
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
 _ASIDE = 1e-6  # of a joint: a step to its sides
+_SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
+_FAR = 0.05  # of a joint
 _BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
 
 
@@ -89,6 +91,18 @@ class Tied:
             P[rows, i * m : (i + 1) * m] = -self.polynomials * (length / np.sqrt(m))
         return (below, P), (above, P)
 
+    def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
+        """How far the traces of a cell are off, as changes of the unknowns in units of their sizes; and where."""
+        axis = self.joint.axis
+        strengths = [
+            max(float(np.abs(c).max()) * sizes[k] / half ** alpha[axis] for k, alpha, c in terms)
+            for terms in (trace.terms(axis, self.points) for trace in self.traces)
+        ]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(residual.reshape(len(self.traces), -1)) / np.array(strengths)[:, None]
+        worst = np.nan_to_num(off, nan=0.0, posinf=0.0).max(axis=0)
+        return float(worst.max()), self.points[int(worst.argmax())]
+
     def _side(self, space: Whole, upper: bool) -> Array:
         X, axis = self.points, self.joint.axis
         if upper and self.joint.shift:
@@ -140,7 +154,7 @@ def tie(
     degree, U, polynomials = _face(min(nodes), max(nodes), d)
     X = np.tile(joint.box[:, 0], (len(U), 1))
     X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
-    keep = _within(X, joint, contains)
+    keep = _within(X, joint, contains, extent)
     if not keep.any() or not traces:
         return None
     if not keep.all():
@@ -152,14 +166,17 @@ def tie(
     return Tied(joint, traces, X, polynomials, jumps, extent)
 
 
-def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask]) -> Mask:
+def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask], extent: float) -> Mask:
     """Which points of a joint have the domain on both sides: along its boundary nothing is held together."""
-    extent = joint.box[:, 1] - joint.box[:, 0]
-    step, other = np.zeros(len(extent)), np.zeros(len(extent))
-    step[joint.axis] = _ASIDE * max(float(extent.max()), _ASIDE * float(np.abs(X).max()))
+    lengths = joint.box[:, 1] - joint.box[:, 0]
+    largest = float(lengths.max())
+    # Further than what a shape may count as inside, also on the face of a tiny cell.
+    aside = max(_ASIDE, min(_SLACK * extent / largest, _FAR)) if largest > 0 else _ASIDE
+    step, other = np.zeros(len(lengths)), np.zeros(len(lengths))
+    step[joint.axis] = aside * max(largest, _ASIDE * float(np.abs(X).max()))
     other[joint.axis] = joint.shift
     # Its ends are looked at a little inside of it: they may be corners.
-    X = X + 2.0 * _ASIDE * (joint.box.mean(axis=1) - X)
+    X = X + 2.0 * aside * (joint.box.mean(axis=1) - X)
     below, above = contains(X - step), contains(X + other + step)
     return np.logical_and(below, above)
 
