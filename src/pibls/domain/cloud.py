@@ -46,6 +46,11 @@ class Cloud:
     def dimension(self) -> int:
         return len(self.domain.coordinates) - 1
 
+    @property
+    def count(self) -> int:
+        """How many of its points are known."""
+        return 0 if self.known is None else len(self.known.points)
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         if self.known is None:
             return self._drawn(len(U), rng)
@@ -92,13 +97,13 @@ class Cloud:
         return (_seen(self.domain).points if self.known is None else self.known).points
 
     def clipped(self, box: Array) -> tuple[Face, ...]:
-        """In a small box there are few known points, and none at all in a tiny one: there they are looked for."""
+        """In a small box there are few known points, in a tiny one none at all: there they are looked for."""
 
         def in_box(found: Boundary) -> Mask:
             return owned_by(box, found.points, found.normals)
 
         parts = self._part(in_box)
-        if self.dimension not in (1, 2) or (parts and len(parts[0].known.points) >= _ENOUGH):
+        if self.dimension not in (1, 2) or sum(part.count for part in parts) >= _ENOUGH:
             return parts
         found = _seen(self.domain).within(box)
         if found is None:

@@ -1,8 +1,8 @@
 r"""∂Ω ∩ B from x ∈ Ω? alone: where lines through a box enter or leave the domain, found by bisection.
 
-A shape that only draws from its boundary has no points in a tiny cell of a tree. Whether a point lies inside it
-always knows: along lines parallel to the axes the boundary is found to rounding, and beside each crossing two
-more of them for every tangent give the normal.
+A shape that only draws from its boundary has no points in a tiny cell of a tree. Whether a point lies inside
+it always knows: along lines parallel to the axes the boundary is found to rounding, and two more crossings
+beside each of them, for every tangent, give the normal.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def crossings(domain: Domain, box: Array) -> Crossings:
 
 
 def _on_lines(inside: _Inside, axis: int, across: Array) -> tuple[Array, Array]:
-    """Where lines along an axis cross the boundary, and whether (1) or not (-1) they leave the domain there."""
+    """Where lines along an axis cross the boundary, and whether they leave (1) or enter (-1) the domain."""
     d = across.shape[1] + 1
     s = np.concatenate([[-_BEYOND], (np.arange(_STEPS) + 0.5) / _STEPS, [1.0 + _BEYOND]])
     U = np.empty((len(across), len(s), d))

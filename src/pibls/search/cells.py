@@ -22,6 +22,7 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, at_least, compare, unknowns_at
+from pibls.search.filled import Filled
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
@@ -46,12 +47,15 @@ _SPECTRAL = (
 _CLOSE = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
+_DIGITS = 2.0  # times less than wanted is aimed at where a comparison was not good enough
+_SWINGS = 0.5  # of its degree: how fast the residual of a cell oscillates
 _LAST = 20.0
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
 _CAUSED = 0.3  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13)
 _SINGULAR = (
     10.0  # so many times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)
 )
+_LARGE = 0.1  # an indicator above which one cannot tell
 _AT_A_CORNER = 0.03  # of a cell
 _DEEP = 8  # halvings at once towards the corner of a cell
 _LEAST_FALL = 0.02  # of what the last division changed is left at least
@@ -59,20 +63,28 @@ _LEAST_FALL = 0.02  # of what the last division changed is left at least
 
 @dataclass(frozen=True)
 class Unmet:
-    """How far each cell is from its conditions and from the traces on its faces, where, and who is beside it."""
+    """How far each cell is from its conditions and the traces on its faces, where, and who is beside it."""
 
     worst: Array
     places: Array
     neighbours: Numbers
 
-    @property
-    def own(self) -> Array:
-        """The same without what a worse neighbour has caused: it falls by a factor of ten from cell to cell."""
+    def beside(self, values: Array) -> Array:
+        """The largest of what the neighbours of each cell have."""
         low, high = self.neighbours.T
-        beside = np.zeros(len(self.worst))
-        np.maximum.at(beside, low, self.worst[high])
-        np.maximum.at(beside, high, self.worst[low])
-        return np.where(self.worst >= _CAUSED * beside, self.worst, 0.0)
+        out = np.zeros(len(values))
+        np.maximum.at(out, low, values[high])
+        np.maximum.at(out, high, values[low])
+        return out
+
+    def own(self, smooth: Array) -> Array:
+        """The same without what a neighbour has caused that leaves more, or that resolves nothing itself.
+
+        Both sides of a face are off alike, and what is off falls by a factor of ten from cell to cell.
+        """
+        caused = _CAUSED * self.worst
+        mine = (self.worst >= _CAUSED * self.beside(self.worst)) & (self.beside(smooth) < caused)
+        return np.where(mine, self.worst, 0.0)
 
     def towards(self, boxes: Array) -> Array:
         """The places, or a corner of the cell where one is near: singularities stand there mostly."""
@@ -104,10 +116,14 @@ class CellPlan(Plan):
     """Where in each cell the residual is largest."""
     _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """Which cells leave more on their sides than their functions tell of."""
+    _filled: Filled = field(init=False)
     _halvings: int = 1
     """How often the worst cell was halved last."""
     _per_halving: float = 1.0
     """Digits that each of them gained."""
+
+    def __post_init__(self) -> None:
+        self._filled = Filled(self.bench.domain)
 
     @property
     def tree(self) -> CellTree:
@@ -200,7 +216,10 @@ class CellPlan(Plan):
         if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
             self.status = Status.FLOOR
             return
-        self.sized = self._refined(found, np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
+        # As much less as is missing, and not all of it everywhere: a division gains a digit and more.
+        every = np.maximum(indicator, per_cell)
+        short = float(every.max()) * bench.tol / (_DIGITS * max(excess, bench.tol))
+        self.sized = self._refined(found, every, axes, max(0.1 * bench.tol, min(short, bench.tol)))
         self._before = found.function
 
     def _first(self) -> Sized:
@@ -245,7 +264,7 @@ class CellPlan(Plan):
             level: Reference.drawn(NODES[d][level], d, shrink, bench.stream(1, 2000 + self._key))
             for level in set(sized.levels)
         }
-        space = sized.over(references, unknowns)
+        space = sized.over(references, unknowns, self._filled.of(sized.tree.boxes)[0])
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space, bench.engine)
             method = GaussNewton(rounds=0, check=self.budget.check)
@@ -272,17 +291,18 @@ class CellPlan(Plan):
         assert isinstance(space, Cells)
         unknowns = self.bench.lowered.unknowns
         scales = self.scales(found)
+        boxes, shares = self._filled.of(space.tree.boxes)
         spectra = [
             tails(part, w[a:b], box, unknowns)[0]
-            for part, a, b, box in zip(
-                space.parts, space.starts[:-1], space.starts[1:], space.tree.boxes, strict=True
-            )
+            for part, a, b, box in zip(space.parts, space.starts[:-1], space.starts[1:], boxes, strict=True)
         ]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
-        smooth, misfit = np.maximum(along.max(axis=1), unmet), beside.own
-        self._singular = misfit > _SINGULAR * smooth
+        # Beyond the boundary a function may do as it likes, and its spectrum knows nothing of that.
+        smooth = np.maximum(np.where(shares == 1.0, along.max(axis=1), 0.0), unmet)
+        misfit = beside.own(smooth)
+        self._singular = (misfit > _SINGULAR * smooth) & (max(misfit.max(), smooth.max()) < _LARGE)
         more = misfit > smooth
         self._places[more] = beside.towards(space.tree.boxes)[more]
         return np.maximum(smooth, misfit), along
@@ -299,7 +319,9 @@ class CellPlan(Plan):
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
         where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
-        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        # What is left of a fit oscillates as fast as the functions can.
+        degrees = np.array([degree_in(part.nodes, d) for part in space.parts])
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]) / np.maximum(_SWINGS * degrees, 1.0)[:, None]
         out = np.zeros((len(boxes), n))
         for r in equations.residuals:
             strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
@@ -380,7 +402,7 @@ class CellPlan(Plan):
         space = found.space
         assert isinstance(space, Cells)
         part, w = space.parts[number], found.w[space.starts[number] : space.starts[number + 1]]
-        falls = fall(part, w, box, self.bench.lowered.unknowns)
+        falls = fall(part, w, self._filled.of(box[None])[0][0], self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
     def _levels(self, excess: float, few: bool, singular: bool) -> int:
@@ -389,6 +411,8 @@ class CellPlan(Plan):
         Where few cells are left, to go on towards one place costs next to nothing.
         """
         if singular:
+            if self._rounds > 1 and self._per_halving > 0.5 * _SMOOTH:
+                return 1
             wanted = math.log10(max(excess, 1.0)) / max(self._per_halving, 0.1)
             return int(min(max(wanted, 1.0), _DEEP if self._rounds > 2 else 2))
         if few and excess > 10.0:

@@ -92,7 +92,7 @@ class Tied:
         return (below, P), (above, P)
 
     def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
-        """How far the traces of a cell are off, as changes of the unknowns in units of their sizes; and where."""
+        """How far the traces of a cell are off, as changes of the unknowns over their sizes; and where."""
         axis = self.joint.axis
         strengths = [
             max(float(np.abs(c).max()) * sizes[k] / half ** alpha[axis] for k, alpha, c in terms)
