@@ -29,7 +29,7 @@ from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Node, Space, graded
-from pibls.space.spectrum import degree_in, fall, tails
+from pibls.space.spectrum import degree_in, fall, tail_at, tails
 from pibls.space.tree import Numbers
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -51,13 +51,14 @@ _DIGITS = 2.0  # times less than wanted is aimed at where a comparison was not g
 _SWINGS = 0.5  # of its degree: how fast the residual of a cell oscillates
 _LAST = 20.0
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
-_CAUSED = 0.3  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13)
+_MOST = 0.7  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13, a peak: 0.35)
+_CAUSED = 0.3  # of what a cell leaves on its sides: a neighbour with larger tails has caused it
 _SINGULAR = (
     10.0  # so many times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)
 )
 _LARGE = 0.1  # an indicator above which one cannot tell
 _AT_A_CORNER = 0.03  # of a cell
-_DEEP = 8  # halvings at once towards the corner of a cell
+_DEEP, _SHALLOW = 8, 3  # halvings at once towards the corner of a cell, and to a place that is known roughly
 _LEAST_FALL = 0.02  # of what the last division changed is left at least
 
 
@@ -78,21 +79,22 @@ class Unmet:
         return out
 
     def own(self, smooth: Array) -> Array:
-        """The same without what a neighbour has caused that leaves more, or that resolves nothing itself.
+        """The same without what others have caused: a neighbour that leaves more, or one of those around it
+        that resolves nothing itself.
 
-        Both sides of a face are off alike, and what is off falls by a factor of ten from cell to cell.
+        Both sides of a face are off alike, and what is off falls by a factor of three to ten from cell to cell.
         """
-        caused = _CAUSED * self.worst
-        mine = (self.worst >= _CAUSED * self.beside(self.worst)) & (self.beside(smooth) < caused)
+        around = self.beside(np.maximum(smooth, self.beside(smooth)))
+        mine = (self.worst >= _MOST * self.beside(self.worst)) & (around < _CAUSED * self.worst)
         return np.where(mine, self.worst, 0.0)
 
-    def towards(self, boxes: Array) -> Array:
+    def towards(self, boxes: Array) -> tuple[Array, Mask]:
         """The places, or a corner of the cell where one is near: singularities stand there mostly."""
         lengths = boxes[:, :, 1] - boxes[:, :, 0]
         share = (self.places - boxes[:, :, 0]) / lengths
         near = np.abs(share - np.round(share)).max(axis=1) < _AT_A_CORNER
         corners = boxes[:, :, 0] + np.round(share) * lengths
-        return np.where(near[:, None], corners, self.places)
+        return np.where(near[:, None], corners, self.places), np.asarray(near)
 
 
 @dataclass
@@ -117,6 +119,8 @@ class CellPlan(Plan):
     _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """Which cells leave more on their sides than their functions tell of."""
     _filled: Filled = field(init=False)
+    _at_corner: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which of the places are corners of their cell."""
     _halvings: int = 1
     """How often the worst cell was halved last."""
     _per_halving: float = 1.0
@@ -291,21 +295,40 @@ class CellPlan(Plan):
         assert isinstance(space, Cells)
         unknowns = self.bench.lowered.unknowns
         scales = self.scales(found)
-        boxes, shares = self._filled.of(space.tree.boxes)
-        spectra = [
-            tails(part, w[a:b], box, unknowns)[0]
-            for part, a, b, box in zip(space.parts, space.starts[:-1], space.starts[1:], boxes, strict=True)
-        ]
+        boxes, insides = self._filled.of(space.tree.boxes)
+        spectra = []
+        for part, a, b, box, inside in zip(
+            space.parts, space.starts[:-1], space.starts[1:], boxes, insides, strict=True
+        ):
+            found_tails = tails(part, w[a:b], box, unknowns)[0]
+            if inside is not None:
+                # Beyond the boundary a function may do as it likes: there, the axes only are told apart.
+                seen = tail_at(part, w[a:b], box, unknowns, inside)
+                found_tails *= (seen / np.maximum(found_tails.max(axis=1), 1e-300))[:, None]
+            spectra.append(found_tails)
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
-        # Beyond the boundary a function may do as it likes, and its spectrum knows nothing of that.
-        smooth = np.maximum(np.where(shares == 1.0, along.max(axis=1), 0.0), unmet)
+        smooth = np.maximum(along.max(axis=1), unmet)
         misfit = beside.own(smooth)
         self._singular = (misfit > _SINGULAR * smooth) & (max(misfit.max(), smooth.max()) < _LARGE)
         more = misfit > smooth
-        self._places[more] = beside.towards(space.tree.boxes)[more]
-        return np.maximum(smooth, misfit), along
+        places, self._at_corner = beside.towards(space.tree.boxes)
+        self._places[more] = places[more]
+        return self._around(space.tree.boxes, np.maximum(smooth, misfit)), along
+
+    def _around(self, boxes: Array, indicator: Array) -> Array:
+        """All cells that meet in a singular corner are as far from resolved as the worst of them."""
+        out = indicator.copy()
+        slack = 1e-6 * (boxes[:, :, 1] - boxes[:, :, 0])
+        for cell in np.flatnonzero(self._singular & self._at_corner):
+            place = self._places[cell]
+            meet = ((boxes[:, :, 0] - slack <= place) & (boxes[:, :, 1] + slack >= place)).all(axis=1)
+            meet &= out <= indicator[cell]
+            out[meet] = indicator[cell]
+            self._places[meet] = place
+            self._singular[meet] = self._at_corner[meet] = True
+        return out
 
     def _unmet(self, found: Attempt, scales: Array) -> tuple[Array, Array]:
         """For each cell the error that the residual between its points stands for, relative; and where."""
@@ -381,6 +404,8 @@ class CellPlan(Plan):
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             singular = bool(self._singular[number])
             levels = self._levels(float(indicator[number]) / limit, few, singular)
+            if not self._at_corner[number]:
+                levels = min(levels, _SHALLOW)
             done.append((float(indicator[number]), levels))
             if singular:
                 axes = list(range(len(box)))

@@ -7,6 +7,7 @@ Where they are large, the cell is too long along that axis, whatever the residua
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from math import ceil, comb
 
 import numpy as np
@@ -17,6 +18,7 @@ from pibls.space.whole import Whole
 
 _FROM, _BEYOND = 0.75, 4  # the degrees looked at: from this share of the highest to this many above it
 _MIDDLE = (0.35, 0.5)  # the degrees against which the highest are held
+_SEEN = 0.5  # polynomials for each point of a part of a cell
 _RANK = 0.8  # of N functions at the scale of the scale-width rule, so many are independent
 
 
@@ -63,6 +65,28 @@ def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Arra
     """The largest coefficient at the highest degrees along each axis (unknowns, d); max|u| (unknowns,)."""
     c, sizes, degree = _coefficients(part, w, box, unknowns)
     return _largest(c, ceil(_FROM * degree), c.shape[1]), sizes
+
+
+def tail_at(part: Whole, w: Array, box: Array, unknowns: int, X: Array) -> Array:
+    """What polynomials below the highest degrees leave of each unknown at the points X (n, d) in a box.
+
+    The same as the largest tail, for a cell of which only a part lies inside the domain: functions may do as
+    they like beyond. Too few points tell nothing.
+    """
+    d = len(box)
+    low = ceil(_FROM * degree_in(part.nodes, d))
+    if comb(low - 1 + d, d) > _SEEN * len(X):
+        return np.zeros(unknowns)
+    S = (X - box.mean(axis=1)) / (0.5 * (box[:, 1] - box[:, 0]))
+    one = [np.polynomial.chebyshev.chebvander(S[:, i], low - 1) for i in range(d)]
+    V = np.stack(
+        [np.prod([one[i][:, p] for i, p in enumerate(powers)], axis=0)
+         for powers in product(range(low), repeat=d) if sum(powers) < low], axis=1,
+    )  # fmt: skip
+    jets = tuple(Jet(k, (0,) * d) for k in range(unknowns))
+    u = part.seen_from(box).values((S,), jets, w).T
+    Q = np.linalg.qr(V)[0]
+    return np.asarray(np.abs(u - Q @ (Q.T @ u)).max(axis=0))
 
 
 def fall(part: Whole, w: Array, box: Array, unknowns: int) -> Array:
