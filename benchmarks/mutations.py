@@ -24,8 +24,10 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("the sign of the data", "return self.linear, -self.constant", "return self.linear, self.constant"),
     ("Newton forgets where it is", "block.points.summed(np.sum(partials * jets, axis=0)) - block.rest", "-block.rest"),
     ("no step of refinement", "w = w + factors.apply(b - J @ w)", "w = w + 0.0 * w"),
-    ("columns are not scaled back", "np.asarray(y / self.column_scale[:, None])", "np.asarray(y)"),
-    ("no ridge", "ridge = (cond * np.sqrt(m))", "ridge = (0.0 * np.sqrt(m))"),
+    ("a ridge for columns of length one", "cond * np.sqrt(m) * norms(B, 0)", "cond * np.sqrt(m)"),
+    ("no ridge", "cond * np.sqrt(m) * norms(B, 0)", "0.0 * norms(B, 0)"),
+    ("rounding near a resonance is forgotten", "_EPS * factors.influence(np.array(softest), terms)", "0.0 * factors.influence(np.array(softest), terms)"),
+    ("a family of solutions is not noticed", "return other.probed.stiffness < soft", "return False"),
     ("a step is never halved", "step *= 0.5\n    return w, system.residual(w), loss", "step *= 1.0\n    return w, system.residual(w), loss"),
     ("a stalled descent is a solution", "if status is Status.SOLVED and relative > _SOLVED:", "if False:"),
     ("the radius never shrinks", "radius = 0.25 * length", "radius = 1.0 * radius"),
@@ -41,7 +43,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("a source on a plane has the wrong sign", "out -= s\n", "out += s\n"),
     ("a flux is taken from the other side", "(_BESIDE if upper else -_BESIDE)", "(-_BESIDE if upper else _BESIDE)"),
     ("only values are continuous across faces", "for order in range(most)}", "for order in range(min(most, 1))}"),
-    ("a missing condition is not looked for", "return second.stiffness < max(limits.soft, limits.sinking * half.stiffness)", "return False"),
+    ("a missing condition is not looked for", "return after < max(limits.soft, limits.sinking * before)", "return False"),
     ("the second solution in the same windows", "edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]", "edges = [x.start for x in group] + [window.stop, window.stop]"),
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
@@ -109,7 +111,7 @@ def _changed(value: object, factor: float) -> float:
 def _numbers(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
     bodies = [
         tree.body,
-        *(c.body for c in tree.body if isinstance(c, ast.ClassDef) and c.name == "Thresholds"),
+        *(c.body for c in tree.body if isinstance(c, ast.ClassDef) and c.name.endswith("Thresholds")),
     ]
     for body in bodies:
         for node in body:

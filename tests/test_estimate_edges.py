@@ -48,8 +48,10 @@ def test_the_end_of_time_is_looked_at() -> None:
 
 def test_what_is_known_of_an_error_is_not_passed_over() -> None:
     error = ErrorEstimate(2.0, 1.0, each=(ErrorEstimate(2.0, 1.0), ErrorEstimate(1.0, 1.0)))
-    raised = at_least(error, np.array([0.1, 5.0]), safety=2.0)
+    raised = at_least(error, np.array([0.1, 5.0]))
     assert (raised.max, [e.max for e in raised.each]) == (10.0, [2.0, 10.0])
+    moved = at_least(error, np.zeros(2), np.array([0.1, 3.0]))
+    assert [(e.max, e.l2) for e in moved.each] == [(2.0, 1.0), (6.0, 6.0)]
     usual = at_least(error, np.array([10.0, 0.0])).max
     assert 12.0 <= usual <= 60.0
     assert at_least(UNCHECKED, np.array([1.0])) is UNCHECKED

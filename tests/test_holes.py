@@ -13,7 +13,10 @@ import sympy as sp
 import pibls
 from pibls.basis import Annular
 from pibls.diagnose.holes import Around, holes_of
+from pibls.domain import frame
 from pibls.problem.lowering import lower
+from pibls.space import CellTree
+from pibls.system.traces import Trace, tie
 
 x, y = sp.symbols("x y")
 u, v = sp.Function("u")(x, y), sp.Function("v")(x, y)
@@ -98,7 +101,7 @@ def test_bessel_functions_where_the_equation_asks_for_them() -> None:
     assert found_in(domain, laplacian(u) + 4 * u).rate == -2.0
     assert found_in(domain, laplacian(u)).depth == 0
     assert found_in(domain, laplacian(laplacian(u))).depth == 1
-    assert found_in(domain, laplacian(u) + u.diff(x) - x * u).depth == 2
+    assert not found_in(domain, laplacian(u) + u.diff(x) - x * u)  # cells do it
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -191,3 +194,43 @@ def test_points_of_the_rim_are_its_own() -> None:
     assert np.all(domain.contains(inner))
     sizes = [sum(f.size for f in around.functions(n)) for n in (4, 8, 16)]
     assert all(a < b for a, b in pairwise(sizes))
+
+
+def test_the_frame_of_a_sliver() -> None:
+    domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.3)
+    cell = np.array([[0.5, 0.75], [0.5, 0.75]])  # its upper right corner is outside of the disc
+    assert np.allclose(frame(domain, cell), [[0.5 + np.sqrt(0.3**2 - 0.25**2), 0.75]] * 2, atol=1e-4)
+    assert np.array_equal(frame(domain, np.array([[0.0, 0.1], [0.0, 0.1]])), [[0.0, 0.1], [0.0, 0.1]])
+    assert np.array_equal(frame(SQUARE, cell), cell)
+
+
+def test_a_joint_on_both_sides_of_a_hole() -> None:
+    """Each part of a face that a hole divides has points and polynomials of its own."""
+    domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
+    (joint,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).joints()
+    tied = tie(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), domain.contains, 1.0)
+    assert tied is not None
+    low = tied.points[:, 1] < 0.5
+    assert np.isclose(tied.points[low, 1].max(), 0.3, atol=1e-5)
+    assert np.isclose(tied.points[~low, 1].min(), 0.7, atol=1e-5)
+    half = tied.polynomials.shape[1] // 2
+    assert not tied.polynomials[low, half:].any()
+    assert not tied.polynomials[~low, :half].any()
+
+
+def test_a_narrow_gap_with_flow_through_it() -> None:
+    """No function around the hole solves this equation: cells, framed by the domain, do."""
+    hole = pibls.Disk((x, y), (0.45, 0), 0.5)
+    domain = pibls.Disk((x, y), (0, 0), 1) - hole
+    exact = sp.log((x - sp.Rational(2, 5)) ** 2 + y**2) / (1 + y / 3)
+    equation = -laplacian(u) + 2 * u.diff(x) + y * u
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(equation, equation.subs(u, exact).doit())],
+        [pibls.Dirichlet(u, exact)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X = domain.interior(500, np.random.default_rng(3))
+    error = np.abs(solution(*X.T) - sp.lambdify((x, y), exact)(*X.T)).max()
+    assert solution.converged
+    assert error <= solution.error.max

@@ -45,3 +45,16 @@ def test_what_has_one_has_no_others() -> None:
     assert pibls.solve(growth).others == ()
     unique = pibls.Problem(LINE, [u.diff(x, 2) - u**3 + 1], [pibls.Dirichlet(u, 0)])
     assert pibls.solve(unique, tol=1e-8).others == ()
+
+
+def test_rough_starts_show_a_second_solution_in_the_plane() -> None:
+    """Liouville's equation around a pole: what is written in the book is the upper of two solutions."""
+    y = sp.Symbol("y")
+    v, exact = sp.Function("u")(x, y), sp.log(8 / (1 + x**2 + y**2) ** 2)
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(square, [v.diff(x, 2) + v.diff(y, 2) + sp.exp(v)], [pibls.Dirichlet(v, exact)])
+    first = pibls.solve(problem, tol=1e-4)
+    assert first.converged
+    assert len(first.others) == 1
+    both = sorted(float(s(0, 0)) for s in (first, *first.others))
+    np.testing.assert_allclose(both, [1.771117409, np.log(8)], atol=1e-3)

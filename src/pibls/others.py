@@ -22,6 +22,9 @@ solution (29 times the first for λ = 1) is found from 10 and 30 times the first
 _WAVES = (2, 3)
 """… and the first few waves over the domain, as large as what was found: buckled shapes."""
 _PLACES = 400
+_ROUGH, _APART, _FEW = 1e-3, 1e-2, 400
+"""A start is followed to few digits first, which is quick, and to all of them where it leads elsewhere: on
+Liouville's equation seven starts took minutes, now seconds, and more of them find the second solution."""
 
 
 def others(solution: Solution) -> tuple[Solution, ...]:
@@ -45,17 +48,30 @@ def others(solution: Solution) -> tuple[Solution, ...]:
     known = [_values(solution, X)]
     out: list[Solution] = []
     for start in _starts(solution, known[0]):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                found = solve(problem, tol=solution.tol, seed=solution.seed, guess=start)
-            except ProblemError:
-                continue  # the equation is not finite there
-        values = _values(found, X)
-        if found.converged and all(_differ(values, v) for v in known):
-            known.append(values)
+        rough = _from(solution, start, max(solution.tol, _ROUGH), _FEW * len(problem.unknowns))
+        if rough is None or not _is_new(rough, X, known, _APART):
+            continue
+        found = _from(solution, rough, solution.tol)
+        if found is not None and _is_new(found, X, known, DEFAULT.different):
+            known.append(_values(found, X))
             out.append(found)
     return tuple(out)
+
+
+def _from(solution: Solution, start: Any, tol: float, max_nodes: int = 4000) -> Solution | None:
+    """What is found from a start; None where nothing is, or where the equation is not finite there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            found = solve(solution.problem, tol=tol, seed=solution.seed, guess=start, max_nodes=max_nodes)
+        except ProblemError:
+            return None
+    return found if found.converged else None
+
+
+def _is_new(found: Solution, X: Array, known: list[Array], apart: float) -> bool:
+    values = _values(found, X)
+    return all(_differ(values, v, apart) for v in known)
 
 
 def _starts(solution: Solution, values: Array) -> list[dict[Any, Any]]:
@@ -83,7 +99,7 @@ def _values(solution: Solution, X: Array) -> Array:
     return np.array([solution[u](*X.T) for u in solution.problem.unknowns])
 
 
-def _differ(first: Array, second: Array) -> bool:
+def _differ(first: Array, second: Array, apart: float) -> bool:
     """Whether two functions are not the same, for some unknown."""
     size = np.maximum(np.abs(first).max(axis=1), np.abs(second).max(axis=1))
-    return bool(np.any(np.abs(first - second).max(axis=1) > DEFAULT.different * size))
+    return bool(np.any(np.abs(first - second).max(axis=1) > apart * size))

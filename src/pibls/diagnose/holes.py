@@ -120,7 +120,10 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
         centres = _centres(rim)
         if centres:
             found.append(Hole(loop, centres, length))
-    depth, rate = _kind(lowered)
+    kind = _kind(lowered)
+    if kind is None:
+        return Around()
+    depth, rate = kind
     if found and rate and abs(rate) * min(r for h in found for _, _, r in h.centres) < _WEAK:
         rate = 0.0
     if not found:
@@ -201,11 +204,12 @@ def _within(rim: Array, X: Array) -> Mask:
     return np.asarray(np.abs(np.nan_to_num(turn)) > math.pi)
 
 
-def _kind(lowered: LoweredProblem) -> tuple[int, float]:
+def _kind(lowered: LoweredProblem) -> tuple[int, float] | None:
     """(depth, rate): which functions the equations ask for around a hole.
 
     Δu = f asks for harmonic ones, Δu + c u = f for Bessel functions; what has nothing but highest
-    derivatives (elasticity, Stokes flow, plates) for z̄ beside them, and everything else for more.
+    derivatives (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is no such list:
+    with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
     """
     equations = [r for r in lowered.residuals if r.region.is_inside]
     if lowered.unknowns == 1 and len(equations) == 1:
@@ -215,7 +219,7 @@ def _kind(lowered: LoweredProblem) -> tuple[int, float]:
     if all(_rate(r) == 0.0 for r in equations):
         return 0, 0.0
     plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
-    return (1, 0.0) if plain else (2, 0.0)
+    return (1, 0.0) if plain else None
 
 
 def _constant(r: Residual) -> bool:

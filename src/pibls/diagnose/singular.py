@@ -11,31 +11,24 @@ from __future__ import annotations
 import cmath
 import math
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import sympy as sp
-from sympy.core.relational import Relational
 
 from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
-from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
-from pibls.domain.face import Face, join, stretches
+from pibls.diagnose.ends import Stretch, has_corners, meetings
+from pibls.domain import Boundary, Domain, box_of, faces_of
+from pibls.domain.face import join
 from pibls.problem import Jet
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.problem.program import program
 
-_SAME = 1e-7  # of the size of the domain: two ends that are that close meet
 _WHOLE = 1e-6  # a power that is that close to a whole number is one
 _HIGHEST = 48.0  # powers; errors fell like those of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48
 _HIGHEST_BENT = 20.0  # where sides are bent, or the cut ends, and twice as many functions are needed
 _HIGHEST_LOWER = 16.0  # of what a term c·u of the equation brings along …
 _POLES = 16
 _HIGHEST_RICH = 6.0  # … and of what other terms do
-_SLACK = 1e-7
-_CLOSER, _LEVELS = 0.6, 28  # points on a side towards its end
-_RNG = np.random.default_rng(0)
 
 VALUES, FLUXES, BOTH = "values", "fluxes", "both"
 """What is given on a side: u, ∂u/∂n, or a sum of the two, which has the powers of ∂u/∂n and more."""
@@ -79,53 +72,30 @@ class Corner:
         return [first + k * step for k in range(int((most - first) / step) + 1)]
 
 
-@dataclass(frozen=True)
-class _End:
-    """The end of a stretch of the boundary: where it is, which way it goes on from there, its normal."""
-
-    point: Array
-    along: Array
-    normal: Array
-    kinds: tuple[str | None, ...]
-    straight: bool
-    near: Boundary
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the domain lies to the left of it."""
-        inward = -self.normal
-        return bool(self.along[0] * inward[1] - self.along[1] * inward[0] > 0)
-
-
 def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     """All corners in which some unknown may be singular."""
-    faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
-    if not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
+    if not has_corners(lowered, domain):
         return ()
-    leads = [_lead(lowered, k) for k in range(lowered.unknowns)]
+    leads = [lead_of(lowered, k) for k in range(lowered.unknowns)]
     roots = [lead[1] for lead in leads if lead is not None]
     if not roots:
         return ()
     mu = roots[0]
     able = [lead is not None and lead[1] == mu for lead in leads]
-    box = box_of(domain)
-    size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    ends = [end for face in faces for end in _ends(face, lowered, able, mu)]
-    if len(ends) < 2:
-        return ()
-    points = np.array([end.point for end in ends])
-    out, done = [], set()
-    for i in range(len(ends)):
-        here = np.flatnonzero(np.linalg.norm(points - points[i], axis=1) < _SAME * size).tolist()
-        if len(here) != 2 or here[0] in done:
-            continue
-        done.add(here[0])
-        one, two = sorted((ends[j] for j in here), key=lambda end: not end.is_first)
-        if not one.is_first or two.is_first:
-            continue
+    known: dict[int, tuple[str | None, ...]] = {}
+
+    def kinds_on(stretch: Stretch) -> tuple[str | None, ...]:
+        if id(stretch) not in known:
+            known[id(stretch)] = tuple(
+                _kind(stretch, k, mu) if good and not stretch.paired else None for k, good in enumerate(able)
+            )
+        return known[id(stretch)]
+
+    out = []
+    for one, two in meetings(lowered, domain):
         start, stop = (cmath.phase(end.along[0] + mu * end.along[1]) for end in (one, two))
         angle = (stop - start) % (2.0 * math.pi) or 2.0 * math.pi
-        sides = tuple(zip(one.kinds, two.kinds, strict=True))
+        sides = tuple(zip(kinds_on(one.stretch), kinds_on(two.stretch), strict=True))
         kinds = tuple((_leading(a), _leading(b)) for a, b in sides)
         plain = not any(BOTH in pair for pair in sides)
         corner = Corner(
@@ -133,7 +103,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
             start,
             angle,
             kinds,
-            one.straight and two.straight and plain,
+            one.stretch.straight and two.stretch.straight and plain,
             join([one.near, two.near], 2),
             mu,
         )
@@ -143,77 +113,10 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     return tuple(out)
 
 
-def _ends(face: Face, lowered: LoweredProblem, able: list[bool], mu: complex) -> list[_End]:
-    """Both ends of every stretch of a face on which the same conditions hold."""
-    boundary = [r for r in lowered.residuals if r.region.is_boundary]
-    shares = np.linspace(0.0, 1.0, 65)
-    cuts: list[float] = [0.0, 1.0]
-    exact: list[float] = []
-    for region in dict.fromkeys(r.region for r in boundary):
-        if region.sites == 1:
-            ends = [c for pair in stretches(face, shares, region.mask) for c in pair]
-            for cut in (c % 1.0 if c > 1.0 else c for c in ends):
-                place = _exactly(face, cut, region)
-                (cuts if place is None else exact).append(cut if place is None else place)
-    # What is left to others begins where a relation ends, but for its slack.
-    known = [*exact, *(c for c in cuts if all(abs(c - e) > _SLACK for e in exact))]
-    places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
-    out = []
-    closed = face.is_closed
-    if closed and len(places) == 2:
-        return []
-    if closed:
-        inner = [c for c in places if 1e-9 < c < 1.0 - 1e-9]
-        places = [*inner, inner[0] + 1.0]
-    for a, b in pairwise(places):
-        u = np.array([a, b, 0.5 * (a + b), a + 0.25 * (b - a), a + 0.75 * (b - a)])
-        found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
-        X, N = found.points, found.normals
-        straight = bool(np.abs(N[2:] - N[0]).max() < 1e-9 and np.abs(N[1] - N[0]).max() < 1e-9)
-        middle = found.select(np.array([False, False, True, False, False]))
-        holding = [r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0]]
-        pairs = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
-        kinds = tuple(
-            _kind(holding, k, X[2:3], N[2:3], mu) if good and not pairs else None
-            for k, good in enumerate(able)
-        )
-        close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15), _RNG).points
-        for i in (0, 1):
-            tangent = np.array([-N[i, 1], N[i, 0]])
-            tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
-            steps = 0.5 * (b - a) * _CLOSER ** np.arange(_LEVELS)
-            u = a + steps if i == 0 else b - steps
-            near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
-            out.append(_End(X[i], tangent, N[i], kinds, straight, near))
-    return out
-
-
-def _exactly(face: Face, cut: float, region: Any) -> float | None:
-    """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
-    relation = getattr(region, "relation", None)
-    if relation is None or not _SLACK < cut < 1.0 - _SLACK:
-        return None
-    for atom in relation.expression.atoms(Relational):
-        if isinstance(atom, (sp.Equality, sp.Unequality)):
-            continue
-        f = program(list(relation.coordinates), [atom.lhs - atom.rhs])
-        a, b = cut - _SLACK, cut + _SLACK
-        ends = [f(*face.at(np.array([[u]]), _RNG).points[0])[0] for u in (a, b)]
-        if ends[0] * ends[1] > 0:
-            continue
-        for _ in range(60):
-            c = 0.5 * (a + b)
-            if f(*face.at(np.array([[c]]), _RNG).points[0])[0] * ends[0] > 0:
-                a = c
-            else:
-                b = c
-        return 0.5 * (a + b)
-    return None
-
-
-def _kind(holding: list[Residual], unknown: int, X: Array, normal: Array, mu: complex) -> str | None:
-    """What the conditions at a point of the boundary give of an unknown."""
-    mine = [r for r in holding if any(j.unknown == unknown for j in (*r.linear, *r.nonlinear))]
+def _kind(stretch: Stretch, unknown: int, mu: complex) -> str | None:
+    """What the conditions on a stretch of the boundary give of an unknown."""
+    X, normal = stretch.middle, stretch.normal
+    mine = [r for r in stretch.holding if any(j.unknown == unknown for j in (*r.linear, *r.nonlinear))]
     if len(mine) != 1:
         return None
     (r,) = mine
@@ -242,7 +145,7 @@ def _leading(kind: str | None) -> str | None:
     return FLUXES if kind == BOTH else kind
 
 
-def _lead(lowered: LoweredProblem, unknown: int) -> tuple[Residual, complex] | None:
+def lead_of(lowered: LoweredProblem, unknown: int) -> tuple[Residual, complex] | None:
     """c(x) (a u_xx + b u_xy + d u_yy) + lower derivatives and others without second ones = 0, and μ."""
     found = []
     for r in lowered.residuals:
@@ -281,7 +184,7 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
     tip = _tip(corner, domain)
     terms: dict[tuple[float, int, int, float], None] = {}
     for k in range(lowered.unknowns):
-        lead = _lead(lowered, k)
+        lead = lead_of(lowered, k)
         if lead is None or not corner.powers(k):
             continue
         equation = lead[0]

@@ -8,6 +8,7 @@ from pibls.domain.disk import Disk
 from pibls.domain.ellipse import Ellipse
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Boundary, Face
+from pibls.domain.frame import frame, parts_in
 from pibls.domain.implicit import Implicit
 from pibls.domain.interval import Interval
 from pibls.domain.mapped import Mapped
@@ -55,9 +56,11 @@ __all__ = [
     "box_of",
     "check_domain",
     "faces_of",
+    "frame",
     "full",
     "leaves_of",
     "lengths_of",
+    "parts_in",
     "space_of",
     "time_of",
     "within",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,11 +24,12 @@ from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Face, Keep, stretches
 from pibls.domain.flat import FlatFace
-from pibls.domain.gauss import Rule, gauss, in_ball, on_box
+from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
 from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, within
 from pibls.domain.revolution import Revolution
+from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
 _LOOKED = 256  # places on a line that are asked whether they lie inside
@@ -66,7 +67,8 @@ def rule_inside(domain: Any, n: int) -> Rule:
     if isinstance(domain, Box):
         return on_box(box_of(domain), n)
     if isinstance(domain, Ball) and len(domain.coordinates) > 2:
-        return in_ball(np.array(domain.center), domain.radius, n)
+        rule = in_round_ball if len(domain.coordinates) == 3 else in_ball
+        return rule(np.array(domain.center), domain.radius, n)
     if isinstance(domain, Extrusion):
         x, w = gauss(n)
         height = domain.high - domain.low
@@ -86,11 +88,28 @@ def rule_inside(domain: Any, n: int) -> Rule:
 def rule_common(shape: Any, domain: Any, n: int) -> Rule:
     """A rule over the part of a shape that lies in the domain."""
     found = rule_inside(shape, n)
-    if bool(np.all(within(domain, found.points))):
+    inside = within(domain, found.points)
+    if bool(np.all(inside)):
         return found
+    if len(domain.coordinates) == 2 and all(f.has_chart for f in (*faces_of(shape), *faces_of(domain))):
+        return in_columns(cast("Domain", _Common(shape, domain)), n)
     from pibls.domain.csg import Intersection
 
     return rule_inside(Intersection((shape, domain)), n)
+
+
+class _Common(Known):
+    """What two plane domains have in common, with all faces of both: they may touch, or share a face."""
+
+    def __init__(self, one: Domain, other: Domain) -> None:
+        self._both = (one, other)
+        self.coordinates = tuple(other.coordinates)
+        self.faces = (*faces_of(one), *faces_of(other))
+        boxes = np.array([box_of(one), box_of(other)])
+        self.bounds = np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
+
+    def contains(self, X: Array) -> Any:
+        return np.logical_and(*(np.asarray(d.contains(X), dtype=bool) for d in self._both))
 
 
 def rule_boundary(domain: Domain, n: int, keep: Keep | None = None) -> Rule:

@@ -25,6 +25,9 @@ class Levered(Factorization, Protocol):
     def leverage(self, values: Array) -> Array:
         """‖R⁻ᵀ a‖ for each row a of values (N, M): how far a·w may move per unit of residual."""
 
+    def influence(self, values: Array, changes: Array) -> Array:
+        """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of values (N, M): how far changes of b may move a·w together."""
+
 
 class LinearSolver(Protocol):
     """Least squares for one matrix and any number of right-hand sides."""

@@ -14,18 +14,20 @@ from pibls.basis import BasisSpec
 from pibls.linalg.threads import sensible_threads
 from pibls.search.bench import Bench
 from pibls.search.counts import ROUGH, default_points
-from pibls.search.estimate import Norms, norms_of
+from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.pieced import fitted
-from pibls.search.probe import stiffness
+from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Choice, Space, Whole
+from pibls.space import Cells, Choice, Space, Whole, ties_of
+from pibls.status import Status
 from pibls.system.cells import CellSystem
-from pibls.system.judging import residuals_at
+from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Attempt:
     work: float
     """What it cost, without the clock (`search.work`)."""
     settings: dict[str, Any] = field(default_factory=dict)
-    stiffness: float = np.inf
-    """The least residual that a change of the solution by 1 somewhere causes; infinite if not probed."""
+    probed: Probed = UNPROBED
+    """How firmly the problem holds its solution, where that was asked."""
 
     @property
     def w(self) -> Array:
@@ -56,7 +58,7 @@ class Attempt:
     @property
     def relative(self) -> float:
         """The worst held-out residual, relative to the terms it is made of."""
-        return max(n.relative for n in self.residuals.values())
+        return _worst(self.residuals)
 
     @property
     def sizes(self) -> Array:
@@ -90,20 +92,22 @@ def attempt(
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
-        system = system_in(bench, space, points, key)
+        system = tied(system_in(bench, space, points, key), spec, lowered.unknowns)
         plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
-        residuals, values = judge(bench, space, outcome.w)
-        soft = np.inf
-        if probe and isinstance(system, System):
-            soft = stiffness(bench, system, outcome, key)
-    outcome = replace(outcome, factors=None)  # it holds matrices that are no longer needed
+        full = replace(outcome, w=outcome.w[system.index]) if isinstance(system, TiedSystem) else outcome
+        judged, values = judge(bench, space, full.w)
+        residuals = norms_by_name(judged)
+        probed = UNPROBED
+        if isinstance(system, (System, TiedSystem)) and (probe or _may_wander(bench, outcome, residuals)):
+            probed = probed_at(bench, system, outcome, key, exactly=probe)
+    outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(space.columns, outcome.steps, len(lowered.residuals))
+    work = dense(system.shape[1], outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
-    return Attempt(space, outcome, residuals, values, seconds, work, settings, soft)
+    return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
 
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
@@ -131,13 +135,23 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
     return held_or_streamed(bench.lowered, where, space)
 
 
-def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Norms], Array]:
+def tied(
+    system: System | StreamedSystem | CellSystem, spec: Choice, unknowns: int
+) -> System | StreamedSystem | CellSystem | TiedSystem:
+    """The same, with one coefficient for what is one function of several unknowns."""
+    fields = getattr(spec, "fields", ())
+    if not fields or isinstance(system, CellSystem):
+        return system
+    return TiedSystem(system, ties_of(system.space, fields, unknowns))
+
+
+def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
     judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
     if bench.pieced is not None:
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
         judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
-    return {name: norms_of(j.values, j.relative) for name, j in judged.items()}, unknowns
+    return judged, unknowns
 
 
 def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
@@ -153,13 +167,24 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
     return out
 
 
+def _worst(residuals: Mapping[str, Norms]) -> float:
+    return max(n.relative for n in residuals.values())
+
+
+def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) -> bool:
+    """Whether a solve ended close to a solution, but not at one: with nothing to hold it, it wanders."""
+    if bench.lowered.is_linear or bench.evolution is not None or outcome.status is not Status.SOLVED:
+        return False
+    return bench.limits.small < _worst(residuals) < bench.limits.contradiction
+
+
 def _seen(space: Space, bench: Bench) -> Space:
     """A function as the system asks for it."""
     return space if bench.pieced is None else fitted(space, bench.lowered.unknowns)
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem,
+    system: System | StreamedSystem | CellSystem | TiedSystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,
@@ -175,5 +200,9 @@ def _solve(
     if start is not None and start.relative < bench.limits.trust_start:
         return warm(system, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
-        return plain.descend(system, system.values_of(_seen(guess, bench), np.empty(0)))
+        nothing = np.empty(0)
+        relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
+        # A guess that is a solution already is not smoothed away by the first step.
+        relative = relative if relative < bench.limits.rough_above else 1.0
+        return warm(system, _seen(guess, bench), nothing, relative, plain)
     return from_scratch(system, plain, bench, rng)

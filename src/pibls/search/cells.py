@@ -15,22 +15,22 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
+from pibls.domain import frame
 from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.divided import Reference, cell_system, first_tree
-from pibls.search.estimate import Where, at_least, compare, unknowns_at
-from pibls.search.filled import Filled
+from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
+from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree, Node, Space, graded
-from pibls.space.spectrum import degree_in, fall, tail_at, tails
-from pibls.space.tree import Numbers
+from pibls.space import Cells, CellTree, Node, Space, Whole, graded
+from pibls.space.spectrum import degree_in, fall, left_at, tails
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
@@ -50,51 +50,12 @@ _FEW = 0.1  # of all cells
 _DIGITS = 2.0  # times less than wanted is aimed at where a comparison was not good enough
 _SWINGS = 0.5  # of its degree: how fast the residual of a cell oscillates
 _LAST = 20.0
+_LOOKED_AT = 768  # places that tell where in a cell the domain is
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
-_MOST = 0.7  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13, a peak: 0.35)
-_CAUSED = 0.3  # of what a cell leaves on its sides: a neighbour with larger tails has caused it
-_SINGULAR = (
-    10.0  # so many times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)
-)
-_LARGE = 0.1  # an indicator above which one cannot tell
-_AT_A_CORNER = 0.03  # of a cell
 _DEEP, _SHALLOW = 8, 3  # halvings at once towards the corner of a cell, and to a place that is known roughly
+_IN_THE_CORNER = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
+_BESIDE = 1e-3  # of a cell, from its singular corner: where two solutions are compared
 _LEAST_FALL = 0.02  # of what the last division changed is left at least
-
-
-@dataclass(frozen=True)
-class Unmet:
-    """How far each cell is from its conditions and the traces on its faces, where, and who is beside it."""
-
-    worst: Array
-    places: Array
-    neighbours: Numbers
-
-    def beside(self, values: Array) -> Array:
-        """The largest of what the neighbours of each cell have."""
-        low, high = self.neighbours.T
-        out = np.zeros(len(values))
-        np.maximum.at(out, low, values[high])
-        np.maximum.at(out, high, values[low])
-        return out
-
-    def own(self, smooth: Array) -> Array:
-        """The same without what others have caused: a neighbour that leaves more, or one of those around it
-        that resolves nothing itself.
-
-        Both sides of a face are off alike, and what is off falls by a factor of three to ten from cell to cell.
-        """
-        around = self.beside(np.maximum(smooth, self.beside(smooth)))
-        mine = (self.worst >= _MOST * self.beside(self.worst)) & (around < _CAUSED * self.worst)
-        return np.where(mine, self.worst, 0.0)
-
-    def towards(self, boxes: Array) -> tuple[Array, Mask]:
-        """The places, or a corner of the cell where one is near: singularities stand there mostly."""
-        lengths = boxes[:, :, 1] - boxes[:, :, 0]
-        share = (self.places - boxes[:, :, 0]) / lengths
-        near = np.abs(share - np.round(share)).max(axis=1) < _AT_A_CORNER
-        corners = boxes[:, :, 0] + np.round(share) * lengths
-        return np.where(near[:, None], corners, self.places), np.asarray(near)
 
 
 @dataclass
@@ -116,18 +77,18 @@ class CellPlan(Plan):
     """What the attempt before found."""
     _places: Array = field(default_factory=lambda: np.empty((0, 0)))
     """Where in each cell the residual is largest."""
+    _framed: dict[bytes, Array] = field(default_factory=dict)
+    """What is known of the frames of cells."""
+    _cut: dict[bytes, Array | None] = field(default_factory=dict)
+    """And of the domain in them."""
     _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    """Which cells leave more on their sides than their functions tell of."""
-    _filled: Filled = field(init=False)
+    """Which cells leave more on their seams than their functions tell of."""
     _at_corner: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """Which of the places are corners of their cell."""
     _halvings: int = 1
     """How often the worst cell was halved last."""
     _per_halving: float = 1.0
     """Digits that each of them gained."""
-
-    def __post_init__(self) -> None:
-        self._filled = Filled(self.bench.domain)
 
     @property
     def tree(self) -> CellTree:
@@ -178,8 +139,8 @@ class CellPlan(Plan):
         """Solve in the cells of the tree, and refine or accept."""
         bench = self.bench
         assert self.sized is not None
-        found, unmet = self._solve(1.0)
-        indicator, axes = self._indicators(found, unmet)
+        found, seams = self._solve(1.0)
+        indicator, axes = self._indicators(found, seams)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
@@ -200,8 +161,10 @@ class CellPlan(Plan):
         second, _ = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
-        error = at_least(error, misfits(bench, found.residuals))
-        error = at_least(error, float(unmet.worst.max()) * self.scales(found))
+        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
+        # What stands on the sides of a singular cell is a part of what it is off in its corner.
+        left = np.where(self._singular, _IN_THE_CORNER, 1.0) * seams.worst
+        error = at_least(error, float(left.max()) * self.scales(found))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
             fall = min(max(10.0**-self._rate, _LEAST_FALL), 1.0)
@@ -212,7 +175,7 @@ class CellPlan(Plan):
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = self._differences(found, second)
-        shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * unmet.worst)
+        shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * left)
         self.notes["cell_errors"] = shown * float(self.scales(found).max())
         if excess <= bench.tol and found.relative < bench.limits.fits:
             self.status = Status.TOLERANCE
@@ -250,13 +213,26 @@ class CellPlan(Plan):
             if indicator[number] < mark or self._steepness(found, number, box, along) > _SPECTRAL:
                 return None
             axes = [i for i in range(len(box)) if along[number, i] >= 0.1 * along[number].max()]
-            return graded(box, axes, self._places[number], 1)
+            return graded(self._framed_as(box), axes, self._places[number], 1)
 
         return self.sized.divided(division)
 
+    def _frames(self, tree: CellTree) -> Array:
+        """For each cell the box around what of the domain lies in it."""
+        if self.bench.evolution is not None:
+            return tree.boxes
+        for box in tree.boxes:
+            key = box.tobytes()
+            if key not in self._framed:
+                self._framed[key] = frame(self.bench.domain, box)
+        return np.array([self._framed[box.tobytes()] for box in tree.boxes])
+
+    def _framed_as(self, box: Array) -> Array:
+        return self._framed.get(box.tobytes(), box)
+
     def _solve(
         self, shrink: float, near: Attempt | None = None, sized: Sized | None = None
-    ) -> tuple[Attempt, Unmet]:
+    ) -> tuple[Attempt, Seams]:
         """What is found in the cells, and how far conditions and faces are from being met in each."""
         bench = self.bench
         began = time.perf_counter()
@@ -268,9 +244,10 @@ class CellPlan(Plan):
             level: Reference.drawn(NODES[d][level], d, shrink, bench.stream(1, 2000 + self._key))
             for level in set(sized.levels)
         }
-        space = sized.over(references, unknowns, self._filled.of(sized.tree.boxes)[0])
+        frames = self._frames(sized.tree)
+        space = sized.over(references, unknowns, frames)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space, bench.engine)
+            system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames)
             method = GaussNewton(rounds=0, check=self.budget.check)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
@@ -279,41 +256,35 @@ class CellPlan(Plan):
                 outcome = method.solve(system, bench.stream(3, 2000 + self._key))
             else:
                 outcome = method.descend(system, system.values_of(*before.function), before.relative)
-            residuals, values = judge(bench, space, outcome.w)
+            judged, values = judge(bench, space, outcome.w)
         kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
         self.budget.charge(self, work, seconds)
-        found = Attempt(space, kept, residuals, values, seconds, work, settings)
+        found = Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
         worst, places = system.misfits(outcome.w, self.scales(found))
-        return found, Unmet(worst, places, system.neighbours)
+        return found, Seams(worst, places, system.neighbours)
 
-    def _indicators(self, found: Attempt, beside: Unmet) -> tuple[Array, Array]:
+    def _indicators(self, found: Attempt, seams: Seams) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
-        unknowns = self.bench.lowered.unknowns
         scales = self.scales(found)
-        boxes, insides = self._filled.of(space.tree.boxes)
-        spectra = []
-        for part, a, b, box, inside in zip(
-            space.parts, space.starts[:-1], space.starts[1:], boxes, insides, strict=True
-        ):
-            found_tails = tails(part, w[a:b], box, unknowns)[0]
-            if inside is not None:
-                # Beyond the boundary a function may do as it likes: there, the axes only are told apart.
-                seen = tail_at(part, w[a:b], box, unknowns, inside)
-                found_tails *= (seen / np.maximum(found_tails.max(axis=1), 1e-300))[:, None]
-            spectra.append(found_tails)
+        spectra = [
+            self._tails(part, w[a:b], box)
+            for part, a, b, box in zip(
+                space.parts, space.starts[:-1], space.starts[1:], self._frames(space.tree), strict=True
+            )
+        ]
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
         smooth = np.maximum(along.max(axis=1), unmet)
-        misfit = beside.own(smooth)
-        self._singular = (misfit > _SINGULAR * smooth) & (max(misfit.max(), smooth.max()) < _LARGE)
+        misfit = seams.own(smooth)
+        self._singular = seams.singular(smooth)
         more = misfit > smooth
-        places, self._at_corner = beside.towards(space.tree.boxes)
+        places, self._at_corner = seams.towards(space.tree.boxes)
         self._places[more] = places[more]
         return self._around(space.tree.boxes, np.maximum(smooth, misfit)), along
 
@@ -330,6 +301,27 @@ class CellPlan(Plan):
             self._singular[meet] = self._at_corner[meet] = True
         return out
 
+    def _tails(self, part: Whole, w: Array, box: Array) -> Array:
+        """What is left at the highest degrees along each axis (unknowns, d)."""
+        unknowns = self.bench.lowered.unknowns
+        found = tails(part, w, box, unknowns)[0]
+        places = self._places_in(box)
+        if places is None:
+            return found
+        most = found.max(axis=1, keepdims=True)
+        left = left_at(part, w, box, unknowns, places)[:, None]
+        return np.where(most > 0, found * np.minimum(left / np.where(most > 0, most, 1.0), 1.0), 0.0)
+
+    def _places_in(self, box: Array) -> Array | None:
+        """Places of the domain in a frame that the boundary cuts, seen from it; None where it does not."""
+        key = box.tobytes()
+        if key not in self._cut:
+            S = 2.0 * spread(_LOOKED_AT, len(box), 5) - 1.0
+            X = box.mean(axis=1) + 0.5 * (box[:, 1] - box[:, 0]) * S
+            inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
+            self._cut[key] = None if inside.all() or self.bench.evolution is not None else S[inside]
+        return self._cut[key]
+
     def _unmet(self, found: Attempt, scales: Array) -> tuple[Array, Array]:
         """For each cell the error that the residual between its points stands for, relative; and where."""
         space = found.space
@@ -337,7 +329,7 @@ class CellPlan(Plan):
         equations, d = self.bench.equations(), self.bench.lowered.dimension
         n = _HELD[d]
         U = spread(n, d, 3)
-        boxes = space.tree.boxes
+        boxes = self._frames(space.tree)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
         where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
@@ -371,11 +363,14 @@ class CellPlan(Plan):
         """The points that accept, and some in every cell."""
         space, where = found.space, self.bench.where
         assert isinstance(space, Cells)
-        boxes = space.tree.boxes
+        boxes = self._frames(space.tree)
         U = spread(8, boxes.shape[1], 11)
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
             -1, boxes.shape[1]
         )
+        singular = np.flatnonzero(self._singular)
+        corners = self._places[singular]
+        X = np.concatenate([X, corners + _BESIDE * (boxes[singular].mean(axis=2) - corners)])
         X = X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
         return replace(where, all=np.concatenate([where.all, X]))
 
@@ -415,7 +410,7 @@ class CellPlan(Plan):
                 if sized.wants_more(number, mine, axes, falls, missing):
                     more.add(number)
                     return None
-            return graded(box, axes, self._places[number], levels)
+            return graded(self._framed_as(box), axes, self._places[number], levels)
 
         divided = sized.divided(division)
         self._halvings = max(done)[1]
@@ -427,7 +422,7 @@ class CellPlan(Plan):
         space = found.space
         assert isinstance(space, Cells)
         part, w = space.parts[number], found.w[space.starts[number] : space.starts[number + 1]]
-        falls = fall(part, w, self._filled.of(box[None])[0][0], self.bench.lowered.unknowns)
+        falls = fall(part, w, self._framed_as(box), self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
     def _levels(self, excess: float, few: bool, singular: bool) -> int:

@@ -7,50 +7,26 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import ProductBasis, legendre, waves
-from pibls.domain import Boundary, faces_of
-from pibls.problem import Region
+from pibls.basis.product import ProductBasis
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
-from pibls.space import Cells, CellTree, Whole
+from pibls.search.evolution import Evolution
+from pibls.search.resolution import Resolution, nodes_of, product_of, quick_sums, shared_tables
+from pibls.search.sides import ends_of, side_points
+from pibls.space import Cells, Whole
 from pibls.space.tree import Joint, Numbers
 from pibls.system.lines import Group, Held, Lines, Site, group_of, without
+from pibls.system.modes import Modes
 from pibls.system.traces import Trace, beside, traces_of
 
-
-@dataclass(frozen=True)
-class Resolution:
-    """Cells, and the functions in each of them along the coordinates of space."""
-
-    tree: CellTree
-    sizes: tuple[int, ...]
-    repeated: tuple[bool, ...]
-
-    @property
-    def functions(self) -> int:
-        return int(np.prod(self.sizes))
-
-
-@lru_cache(maxsize=64)
-def nodes_of(n: int, repeats: bool) -> Array:
-    """n points in [-1, 1]: Gauss's, or as many that divide the circle."""
-    if repeats:
-        return np.asarray(-1.0 + 2.0 * (np.arange(n) + 0.5) / n)
-    return np.asarray(np.polynomial.legendre.leggauss(n)[0])
-
-
-@lru_cache(maxsize=64)
-def _to_coefficients(n: int, repeats: bool) -> Array:
-    """From values at the n points to coefficients."""
-    return np.asarray(np.linalg.inv((waves if repeats else legendre)(nodes_of(n, repeats), n)), dtype=float)
+_KEPT = 12  # grids whose tables are kept
 
 
 @dataclass(frozen=True)
@@ -65,12 +41,19 @@ class Places:
     """The highest derivative of each unknown along each coordinate of space."""
     partner: tuple[int, ...]
     """For each equation the unknown that it determines."""
+    _grids: dict[tuple[Resolution, tuple[int, ...]], Site] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def evolution(self) -> Evolution:
+        found = self.bench.evolution
+        assert found is not None
+        return found
 
     @property
     def axis(self) -> int:
-        found = self.bench.evolution
-        assert found is not None
-        return found.axis
+        return self.evolution.axis
 
     @cached_property
     def free(self) -> tuple[int, ...]:
@@ -121,7 +104,7 @@ class Places:
             elif r.region.period is not None:
                 periods.append(r)
             else:
-                found = _ends(r.region, bench, free)
+                found = ends_of(r.region, bench, free)
                 if found is None:
                     return None
                 conditions.append((r, *found))
@@ -167,13 +150,20 @@ class Places:
 
     def grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
         """Points inside every cell."""
+        if (found, counts) not in self._grids:
+            if len(self._grids) > _KEPT:
+                self._grids.clear()
+            self._grids[found, counts] = self._grid(found, counts)
+        return self._grids[found, counts]
+
+    def _grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
         nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
         U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
         boxes = found.tree.boxes[:, self.free, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
         X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
-        return Site(None, X, _shared_tables(U, found, half))
+        return Site(None, X, shared_tables(U, found, half), quick_sums(found, counts, half))
 
     def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
         """Single points, each in its cell."""
@@ -181,13 +171,13 @@ class Places:
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         U = (X[:, self.free] - boxes.mean(axis=2)) / half
         if len(found.tree) == 1:
-            return Site(None, X[None], _shared_tables(U, found, half[:1]))
+            return Site(None, X[None], shared_tables(U, found, half[:1]))
         known: dict[MultiIndex, Array] = {}
 
         def tables(alpha: MultiIndex) -> Array:
             if alpha not in known:
                 scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
-                known[alpha] = (scale[:, None] * _product(U, found, alpha))[:, None, :]
+                known[alpha] = (scale[:, None] * product_of(U, found, alpha))[:, None, :]
             return known[alpha]
 
         return Site(cells, X[:, None, :], tables)
@@ -200,7 +190,7 @@ class Places:
         d = lowered.dimension
         for r, X, normals in self.conditions:
             if len(self.free) > 1:
-                X, normals = _side_points(r.region, self, found, square)
+                X, normals = self._side_points(r, found, square)
             cells = found.tree.locate(X)
             groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
         for r in self.periods:
@@ -216,15 +206,15 @@ class Places:
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += self._ties(found)
-        e = self.bench.evolution
-        assert e is not None
         kept = tuple(g for g in groups if g.terms)
-        return Lines(len(found.tree), lowered.unknowns, found.functions, kept, max(e.orders))
+        rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
+        modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
+        return Lines(
+            len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
+        )
 
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""
-        e = self.bench.evolution
-        assert e is not None
         counts = tuple(
             n + 3 if not yes else 2 * n for n, yes in zip(found.sizes, found.repeated, strict=True)
         )
@@ -232,16 +222,21 @@ class Places:
             counts = tuple(n // 2 + 3 for n in counts)
         site = self.grid(found, counts)
         groups = tuple(group_of(r, (site,), np.zeros_like(site.points), self.axis) for r in self.equations)
-        return Lines(len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(e.orders))
+        return Lines(
+            len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(self.evolution.orders)
+        )
 
     def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> Group:
         site = self.grid(found, self._counts(number, found) if square else found.sizes)
         return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
 
+    def _side_points(self, r: Residual, found: Resolution, square: bool) -> tuple[Array, Array]:
+        return side_points(r.region, self.bench, self.orders, self.free, found, square)
+
     def _is_square(self, found: Resolution) -> bool:
         """Whether there are as many rows as functions on a rectangle."""
         rows = sum(int(np.prod(self._counts(i, found))) for i in range(len(self.equations)))
-        rows += sum(len(_side_points(r.region, self, found, True)[0]) for r, _, _ in self.conditions)
+        rows += sum(len(self._side_points(r, found, True)[0]) for r, _, _ in self.conditions)
         return bool(rows == found.functions * self.bench.lowered.unknowns)
 
     def _counts(self, number: int, found: Resolution) -> tuple[int, ...]:
@@ -318,43 +313,12 @@ class Places:
 
         def tables(alpha: MultiIndex) -> Array:
             if alpha not in known:
-                one = _product(np.array([[end]]), found, alpha)[0]
+                one = product_of(np.array([[end]]), found, alpha)[0]
                 table = half[:, None] ** -float(alpha[0]) * one
                 known[alpha] = np.repeat(table[:, None, :], rows, axis=1)
             return known[alpha]
 
         return tables
-
-
-def _shared_tables(U: Array, found: Resolution, half: Array) -> Callable[[MultiIndex], Array]:
-    """The functions at points U of the reference cell, the same in every cell up to its size."""
-    known: dict[MultiIndex, Array] = {}
-
-    def tables(alpha: MultiIndex) -> Array:
-        if alpha not in known:
-            scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1)
-            known[alpha] = scale[:, None, None] * _product(U, found, alpha)
-        return known[alpha]
-
-    return tables
-
-
-def _product(U: Array, found: Resolution, alpha: MultiIndex) -> Array:
-    """∂^α of the functions at points of the reference cell, (N, n)."""
-    table = np.ones((len(U), 1))
-    for i, (n, yes, order) in enumerate(zip(found.sizes, found.repeated, alpha, strict=True)):
-        one = (waves if yes else legendre)(U[:, i], n, order)
-        table = (table[:, :, None] * one[:, None, :]).reshape(len(U), -1)
-    return table
-
-
-def coefficients_of(values: Array, sizes: tuple[int, ...], repeated: tuple[bool, ...]) -> Array:
-    """Values (…, points) at the nodes ↦ coefficients (…, n)."""
-    out = values.reshape(*values.shape[:-1], *sizes)
-    for i, (n, yes) in enumerate(zip(sizes, repeated, strict=True)):
-        axis = out.ndim - len(sizes) + i
-        out = np.moveaxis(np.tensordot(_to_coefficients(n, yes), out, axes=(1, axis)), 0, axis)
-    return out.reshape(values.shape)
 
 
 def _is_box(bench: Bench) -> bool:
@@ -373,74 +337,11 @@ def _is_beginning(r: Residual, axis: int, orders: tuple[int, ...]) -> bool:
 
 def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
     """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
+    from scipy.optimize import linear_sum_assignment
+
     cost = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
         for j in r.jets:
             cost[e, j.unknown] = min(cost[e, j.unknown], -1.0 - 100.0 * j.alpha[axis] - sum(j.alpha))
     _, partner = linear_sum_assignment(cost)
     return tuple(int(k) for k in partner)
-
-
-def _ends(region: Region, bench: Bench, free: list[int]) -> tuple[Array, Array] | None:
-    """Where in space a condition holds, alike at every time; None where that cannot be said."""
-    axis = next(i for i in range(len(bench.box)) if i not in free)
-    if len(free) > 1:
-        return np.empty((0, len(bench.box))), np.empty((0, len(bench.box)))
-    seen = []
-    from pibls.system.placing import place_in
-
-    low, high = bench.box[axis]
-    for a, b in ((0.0, 1.0), (0.0, 0.1), (0.45, 0.55), (0.9, 1.0)):
-        box = bench.box.copy()
-        box[axis] = low + a * (high - low), low + b * (high - low)
-        found = place_in(region, bench.domain, box, 100)
-        rows = np.concatenate([found.sites[0][:, free], found.normals], axis=1)
-        seen.append(np.unique(np.round(rows, 12), axis=0))
-    if any(s.shape != seen[0].shape or not np.array_equal(s, seen[0]) for s in seen[1:]) or not len(seen[0]):
-        return None
-    X = np.zeros((len(seen[0]), len(bench.box)))
-    X[:, free] = seen[0][:, : len(free)]
-    for i in free:  # not as rounded, but as they are
-        for end in bench.box[i]:
-            X[np.abs(X[:, i] - end) < 1e-9, i] = end
-    return X, seen[0][:, len(free) :]
-
-
-def _side_points(region: Region, places: Places, found: Resolution, square: bool) -> tuple[Array, Array]:
-    """The points of a condition on the sides of a rectangle.
-
-    Gauss's, as many as functions less those that the other two sides take; the corners belong to the sides
-    across the first coordinate. Where that makes no square system, a few more, towards the ends.
-    """
-    bench, free = places.bench, places.free
-    spots = region.spots(bench.domain)
-    if len(spots):
-        X = np.zeros((1, len(bench.box)))
-        X[:, free] = spots[:1, free]
-        return X, np.zeros_like(X)
-    points, normals = [], []
-    rng = np.random.default_rng(0)
-    for face in faces_of(bench.domain):
-        plane = face.plane()
-        if plane is None or plane[0] == places.axis:
-            continue
-        along = next(i for i in free if i != plane[0])
-        number = free.index(along)
-        n, order, yes = found.sizes[number], max(places.orders[number]), found.repeated[number]
-        if yes:
-            s = nodes_of(n, True)
-        elif square:
-            s = nodes_of(n - order, False)
-            if number == 1:
-                s = np.concatenate([[-1.0], s, [1.0]])
-        else:
-            s = -np.cos(np.pi * (np.arange(n + 2) + 0.5) / (n + 2))
-        edge = face.at(np.full((1, face.dimension), 0.5), rng)
-        low, high = bench.box[along]
-        X = np.repeat(edge.points, len(s), axis=0)
-        X[:, along] = np.where(s == 1.0, high, low + 0.5 * (s + 1.0) * (high - low))
-        moved = Boundary(X, np.repeat(edge.normals, len(s), axis=0), edge.owners * len(s))
-        held = region.mask(moved) if region.plane() is None else np.full(len(s), region.plane() == plane)
-        points.append(X[held])
-        normals.append(moved.normals[held])
-    return np.concatenate(points), np.concatenate(normals)

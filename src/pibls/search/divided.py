@@ -68,15 +68,17 @@ def cell_system(
     space: Cells,
     engine: Engine = HERE,
     spared: Callable[[Region, Array], bool] = lambda region, box: False,
+    frames: Array | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
-    ``spared(region, box)``: whether a region has no points in a cell.
+    ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
+    cells have their functions and points, where those are not the cells.
     """
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     points = [
         partial(_placed, [r for r in regions if not spared(r, box)], domain, box, part.nodes)
-        for box, part in zip(space.tree.boxes, space.parts, strict=True)
+        for box, part in zip(space.tree.boxes if frames is None else frames, space.parts, strict=True)
     ]
     return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space), engine)
 

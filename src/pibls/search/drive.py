@@ -24,6 +24,7 @@ from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corne
 from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
+from pibls.search.wedged import with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -71,12 +72,14 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
     if "corners" not in problem.derived:
-        found = worst_corners(lowered, domain)
-        problem.derived["corners"] = found, are_mild(found)
-    corners, mild = problem.derived["corners"]
+        wedges = worst_wedges(lowered, domain)
+        found = () if wedges else worst_corners(lowered, domain)
+        mild = are_mild(found) and not any(w.strong for w in wedges)
+        problem.derived["corners"] = found, wedges, mild
+    corners, wedges, mild = problem.derived["corners"]
 
     def functions() -> Enrichment:
-        return enrichment_of(corners, lowered, domain, request.enrich)
+        return with_wedges(enrichment_of(corners, lowered, domain, request.enrich), wedges, domain)
 
     materials = materials_of(problem)
     if materials is not None:
@@ -84,7 +87,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
         return _searched(bench, request, callback, None)
 
     def around() -> Bench | None:
-        one = in_one_piece(problem)
+        # In the plane what is around holes is known from the equation, or left to cells.
+        one = in_one_piece(problem) if lowered.dimension > 2 else None
         return None if one is None else _bench(problem, request, functions()).in_pieces(one)
 
     if mild and not request.enrich:
@@ -96,7 +100,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
-    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra)
+    peaks = problem.derived.setdefault("peaks", {})
+    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra, peaks)
     return replace(bench, engine=request.engine)
 
 

@@ -9,6 +9,7 @@ there is no estimate: it is infinite, and says so.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from pibls.errors import ProblemError
 from pibls.problem import Jet
 from pibls.search.thresholds import DEFAULT
 from pibls.space import Space
+from pibls.system.judging import Judged
 
 _BINS = 64
 
@@ -76,11 +78,17 @@ class Norms:
 
 def norms_of(r: Array, relative: Array) -> Norms:
     """The norms of a residual, given at each point also relative to its terms there."""
-    if not (np.isfinite(r).all() and np.isfinite(relative).all()):
-        return Norms(np.inf, np.inf, np.inf)
     if not len(r):
         return Norms(0.0, 0.0, 0.0)
-    return Norms(float(np.abs(r).max()), float(np.sqrt(np.mean(r**2))), float(np.sqrt(np.mean(relative**2))))
+    size, square, share = float(np.abs(r).max()), float(r @ r), float(relative @ relative)
+    if not math.isfinite(size + share):
+        return Norms(np.inf, np.inf, np.inf)
+    return Norms(size, math.sqrt(square / len(r)), math.sqrt(share / len(r)))
+
+
+def norms_by_name(judged: Mapping[str, Judged]) -> dict[str, Norms]:
+    """The norms of every residual."""
+    return {name: norms_of(j.values, j.relative) for name, j in judged.items()}
 
 
 @dataclass(frozen=True)
@@ -141,24 +149,27 @@ def estimated(
     return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
 
 
-def at_least(error: ErrorEstimate, misfits: Array, safety: float = DEFAULT.misfit) -> ErrorEstimate:
+def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None) -> ErrorEstimate:
     """The same, but not below what is known of the error of each unknown.
 
     Where a condition gives the values of an unknown, its residual is the error. Two solutions that leave out
-    the same there, next to a singular corner, agree: they had 0.4 of the error of r^(5/2).
+    the same there, next to a singular corner, agree: they had 0.4 of the error of r^(5/2). Nor do two
+    that agree near a resonance know better than ``rounding``, which moves both.
     """
     if not error.checked or len(error.each) != len(misfits):
         return error
+    moved = np.zeros(len(misfits)) if rounding is None else DEFAULT.conditioned * rounding
     each = tuple(
-        replace(e, max=max(e.max, safety * m)) for e, m in zip(error.each, misfits.tolist(), strict=True)
+        replace(e, max=max(e.max, DEFAULT.misfit * m, r), l2=max(e.l2, r))
+        for e, m, r in zip(error.each, misfits.tolist(), moved.tolist(), strict=True)
     )
-    return replace(error, max=max(e.max for e in each), each=each)
+    return replace(error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each)
 
 
 def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
     """The largest difference in each of a number of stretches of time."""
     order = np.argsort(t, kind="stable")
     worst = np.abs(difference).max(axis=0)[order]
-    t = t[order]
-    parts = np.array_split(np.arange(len(t)), min(_BINS, len(t)))
-    return tuple((float(t[p[-1]]), safety * float(worst[p].max()) + floor) for p in parts)
+    edges = np.linspace(0, len(t), min(_BINS, len(t)) + 1).astype(int)
+    errors = safety * np.maximum.reduceat(worst, edges[:-1]) + floor
+    return tuple(zip(t[order][edges[1:] - 1].tolist(), errors.tolist(), strict=True))

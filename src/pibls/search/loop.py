@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from pibls.diagnose.holes import Around
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
@@ -16,11 +14,9 @@ from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
-from pibls.search.following import WindowPlan
-from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
+from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
-from pibls.search.ways import InMoments
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -62,10 +58,9 @@ class Search:
         if self.bench.extra.strong:
             self.plans.append(self._waves(self.bench, self.bench.extra))
         if self.points is None and self.method is None:
-            divided: list[Plan] = [
-                OrbitPlan(self.bench, self.budget),
-                WindowPlan(self.bench, self.budget, way=InMoments()),
-                WindowPlan(self.bench, self.budget),
+            divided = [
+                *self._followed(),
+                ProductPlan(self.bench, self.budget, guess=self.guess),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
             able = [plan for plan in divided if plan.offer() is not None]
@@ -74,6 +69,21 @@ class Search:
                 self.plans, self.later, self.around = able, None, None
             else:
                 self.plans += able
+
+    def _followed(self) -> list[Plan]:
+        """Plans that follow an evolution, which take a while to import: where there is none, none."""
+        if self.bench.evolution is None:
+            return []
+        from pibls.search.following import WindowPlan
+        from pibls.search.orbits import OrbitPlan
+        from pibls.search.ways import InMoments, InRooms
+
+        return [
+            OrbitPlan(self.bench, self.budget),
+            WindowPlan(self.bench, self.budget, way=InMoments()),
+            WindowPlan(self.bench, self.budget, way=InRooms()),
+            WindowPlan(self.bench, self.budget),
+        ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
         more: dict[str, Any] = {} if extra is None else {"extra": extra, "tries": 1}
@@ -153,12 +163,19 @@ class Search:
 
     def _settle(self) -> None:
         """The best that was found is compared with a second solution: better late than no estimate."""
-        plan = self.best
-        if plan is None or plan.status is not None or self.winner is not None:
+        having = [plan for plan in self.plans if plan.best is not None]
+        if self.winner is not None or not having:
             return
-        plan.settle()
-        if plan.status is not None and plan.status.final:
-            self.status, self.winner = plan.status, plan
+        # An estimate that was made speaks for a plan, but not against one whose equations hold better.
+        closest = min(having, key=lambda p: _of(p).relative)
+        for by_estimate in (False, True):
+            plan = self.best if by_estimate else closest
+            if plan is None or plan.status is not None:
+                continue
+            plan.settle()
+            if plan.status is not None and plan.status.final:
+                self.status, self.winner = plan.status, plan
+                return
 
     def _at_the_end(self) -> None:
         """Nothing more is to be tried."""
@@ -192,7 +209,13 @@ class Search:
         having = [plan for plan in self.plans if plan.best is not None]
         if not having:
             return None
-        return min(having, key=lambda p: (p.excess(_of(p), p.error), p.best.relative if p.best else np.inf))
+        return min(having, key=self._rank)
+
+    def _rank(self, plan: Plan) -> tuple[float, float]:
+        """An estimate counts where the equations hold at all."""
+        found = _of(plan)
+        fits = found.relative <= self.bench.limits.fits
+        return plan.excess(found, plan.error) if fits else math.inf, found.relative
 
     @property
     def found(self) -> Attempt | None:

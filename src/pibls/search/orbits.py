@@ -17,7 +17,7 @@ from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_of
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import Evolution
 from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Asked, Orbit, Path
@@ -185,7 +185,7 @@ class OrbitPlan(Plan):
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))
         judged, values = residuals_at(bench.lowered, points, space, w, np.array([[0.0, half]]))
-        residuals = {name: norms_of(j.values, j.relative) for name, j in judged.items()}
+        residuals = norms_by_name(judged)
         assert self._setting is not None
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
         outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)

@@ -1,8 +1,13 @@
-r"""min ‖J w‖ over functions with u(x) = 1: whether a problem leaves anything undetermined."""
+r"""min ‖J w‖ over functions with u(x) = 1: how firmly a problem holds its solution.
+
+Where that is nothing, the problem leaves something undetermined; where it is little, rounding moves the
+solution by much: near a resonance two solutions may agree far better than either is right.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -16,38 +21,92 @@ from pibls.search.estimate import Norms
 from pibls.solver import Outcome
 from pibls.space import Space, Whole
 from pibls.system.judging import residuals_at
+from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 _PROBES = 24
+_EPS = float(np.finfo(float).eps)
 
 
-def stiffness(bench: Bench, system: System, outcome: Outcome, key: int) -> float:
-    """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length.
+@dataclass(frozen=True)
+class Probed:
+    """How firmly a problem holds its solution."""
+
+    stiffness: float
+    """The least residual that a change of the solution by 1 somewhere causes."""
+    rounding: Array = field(default_factory=lambda: np.zeros(1))
+    """How far rounding in the terms of the equations moves each unknown."""
+
+
+UNPROBED = Probed(np.inf)
+
+
+def probed_at(
+    bench: Bench, system: System | TiedSystem, outcome: Outcome, key: int, *, exactly: bool
+) -> Probed:
+    """What is known at a solution, from the factors that it was found with; ``exactly``: from its own.
+
+    Those of a nonlinear solve that ended early are cut off: what they find soft is looked at exactly.
+    """
+    if system.is_linear and hasattr(outcome.factors, "influence"):
+        return _probed(bench, system, cast("Levered", outcome.factors), outcome.w, key)
+    J, _ = system.linearise(system.values(outcome.w))
+    if not is_finite(J):
+        return UNPROBED
+    known = outcome.factors if system.is_linear or not exactly else None
+    found = _probed(bench, system, _factors(J, known), outcome.w, key)
+    if system.is_linear or exactly or found.stiffness > bench.limits.suspect:
+        return found
+    return _probed(bench, system, _factors(J, None), outcome.w, key)
+
+
+def _probed(bench: Bench, system: System | TiedSystem, factors: Levered, w: Array, key: int) -> Probed:
+    """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| where that is least.
 
     Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
     """
-    J, _ = system.linearise(system.values(outcome.w))
-    if not is_finite(J):
-        return np.inf
-    factors = _factors(J, outcome.factors if system.is_linear else None)
     space: Whole = system.space
     X = bench.where.all[bench.stream(4, key).choice(len(bench.where.all), _PROBES)]
     zero = (0,) * bench.lowered.dimension
     # The functions of a piece are asked for only there: beyond it nothing determines them.
     places = [X] * len(space.bases) if bench.pieced is None else bench.pieced.probes(X)
-    least = np.inf
+    least, softest = np.inf, []
     for k, mine in enumerate(places):
         if not len(mine):
             continue
-        values = np.zeros((len(mine), system.shape[1]))
+        values = np.zeros((len(mine), space.columns))
         values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
-        least = min(least, 1.0 / float(factors.leverage(values).max()))
-    return least
+        if isinstance(system, TiedSystem):
+            values = system.tied(values)
+        levers = factors.leverage(values)
+        worst = int(np.argmax(levers))
+        least = min(least, 1.0 / float(levers[worst]))
+        softest.append(values[worst])
+    if least > bench.limits.firm or len(softest) < len(places):
+        return Probed(least)
+    terms = _terms(system.system, w[system.index]) if isinstance(system, TiedSystem) else _terms(system, w)
+    return Probed(least, _EPS * factors.influence(np.array(softest), terms))
+
+
+def _terms(system: System | StreamedSystem, w: Array) -> Array:
+    """Σ|terms| of each row, (rows,)."""
+    out = np.zeros(system.shape[0])
+    if not isinstance(system, System):
+        return out
+    for block in system.blocks:
+        residual, X, normals = block.residual, block.points.sites[0], block.points.normals
+        jets = np.abs(system.space.values(block.points.sites, (*residual.linear, *residual.nonlinear), w))
+        linear, nonlinear = jets[: len(residual.linear)], jets[len(residual.linear) :]
+        sizes = (np.abs(residual.coefficients(X, normals, block.data)) * linear).sum(axis=0)
+        sizes += (np.abs(block.partials(block.values(w, system.space))) * nonlinear).sum(axis=0)
+        out[block.rows] += block.points.summed(sizes)
+    return out
 
 
 def _factors(J: Matrix, known: Factorization | None) -> Levered:
     """The factors of J: the known ones where they serve."""
-    if hasattr(known, "leverage"):
+    if hasattr(known, "influence"):
         return cast("Levered", known)
     made = RidgeQR().factor(J)
     return cast("Levered", made.factored() if hasattr(made, "factored") else made)

@@ -87,9 +87,9 @@ class Sized:
     def work(self) -> float:
         return sum(work(n, self.dimension) for n in self.nodes)
 
-    def over(self, references: Mapping[int, Reference], unknowns: int, boxes: Array) -> Cells:
-        """The waves of the reference cells in every cell, drawn for these boxes."""
-        pairs = zip(self.levels, boxes, strict=True)
+    def over(self, references: Mapping[int, Reference], unknowns: int, frames: Array) -> Cells:
+        """The waves of the reference cells in the frame of every cell."""
+        pairs = zip(self.levels, frames, strict=True)
         return Cells(self.tree, tuple(references[level].on(box, unknowns) for level, box in pairs))
 
     def divided(self, division: Callable[[int, Array], Node]) -> Sized:

@@ -22,6 +22,7 @@ from pibls.space import Space, Whole
 from pibls.status import Status
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
+from pibls.system.tied import TiedSystem
 
 _FIRM = 1e3  # how much heavier the conditions weigh than smoothness
 _COND = 1e-9
@@ -70,7 +71,7 @@ def _flatness(space: Whole, places: dict[int, Array], bench: Bench) -> Array:
 
 
 def from_scratch(
-    system: System | StreamedSystem, method: GaussNewton, bench: Bench, rng: np.random.Generator
+    system: System | StreamedSystem | TiedSystem, method: GaussNewton, bench: Bench, rng: np.random.Generator
 ) -> Outcome:
     """From the data; where that leads nowhere, from constants, and from functions that grow or fall."""
     best: Outcome | None = None
@@ -98,7 +99,9 @@ def from_scratch(
     return best
 
 
-def _candidates(system: System | StreamedSystem, bench: Bench) -> Iterator[tuple[Array, Array | None]]:
+def _candidates(
+    system: System | StreamedSystem | TiedSystem, bench: Bench
+) -> Iterator[tuple[Array, Array | None]]:
     if isinstance(system, System):
         w = lift(system, bench)
         if w is not None:
@@ -115,7 +118,7 @@ def _candidates(system: System | StreamedSystem, bench: Bench) -> Iterator[tuple
 
 
 def warm(
-    system: System | StreamedSystem, space: Space, w: Array, relative: float, method: GaussNewton
+    system: System | StreamedSystem | TiedSystem, space: Space, w: Array, relative: float, method: GaussNewton
 ) -> Outcome:
     """From the solution in another space, whose relative residual is known."""
     return method.descend(system, system.values_of(space, w), relative)

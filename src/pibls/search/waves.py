@@ -109,8 +109,11 @@ class WavePlan(Plan):
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
         parts = getattr(spec, "parts", ()) if self.extra else ()
-        size: int = parts[0].size if parts else spec.size - self.extra.size
-        return size
+        if parts:
+            return int(parts[0].size)
+        # Functions of all unknowns together are fewer in a second solution, so they are counted there.
+        fields = sum(f.size for f in getattr(spec, "fields", ()))
+        return int(spec.size - fields - (self.extra.size - sum(f.size for f in self.extra.fields)))
 
     def offer(self) -> Offer | None:
         if self.status is not None or self._next is None:
@@ -135,8 +138,10 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
-        if self.extra.around and self.now.relative > _BEGINNING and self._tried < _WIDTHS:
-            # Around holes what is smooth is left to few waves, and nothing is seen of it until they suffice.
+        beginning = self.extra.around and self.now.relative > _BEGINNING
+        if (beginning or self.extra.fields) and self._tried < _WIDTHS:
+            # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
+            # seen of it until they suffice.
             return Offer(work, _HOPE * work)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(work, math.inf)
@@ -252,6 +257,9 @@ class WavePlan(Plan):
         if self._contradictory(now, last):
             self.status = Status.NO_SOLUTION
             return
+        if self._wanders(now):
+            self.status = Status.UNDETERMINED
+            return
         stale = self._is_stale(now, last)
         if not (flat or at_limit or stale or self._promising(now, last)):
             return
@@ -269,19 +277,25 @@ class WavePlan(Plan):
                 now.function, other.function, len(error.each), self.bench.where, limits.safety * fall
             )
             error = max(error, change, key=lambda e: e.max)
-        error = at_least(error, misfits(self.bench, now.residuals))
+        self._note_rounding(second)
+        error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
         self.error = error
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
             contradictory = left_over(self.bench, *now.function, now.residuals) > limits.left_over
             self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
-        elif last is None and second.stiffness < 1e-3 and not at_limit:
+        elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
         elif self.meets(self.best, error) and now.relative < limits.fits:
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _note_rounding(self, second: Attempt) -> None:
+        """What rounding does to the solution is no secret to any plan."""
+        if second.relative < self.bench.limits.holds and second.sizes.all():
+            self.bench.moved.append(second.probed.rounding / second.sizes)
 
     def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether pieces gained nothing by a doubling: there is no other way that would."""
@@ -337,8 +351,20 @@ class WavePlan(Plan):
             return False
         if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes):
             return True
-        if second.stiffness > limits.suspect:
+        if second.probed.stiffness > limits.suspect:
             return False
         # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding.
         half = self._attempt(self.family, max(self._width(now) // 2, 2), None, limits.other_scale, probe=True)
-        return second.stiffness < max(limits.soft, limits.sinking * half.stiffness)
+        before, after = half.probed.stiffness, second.probed.stiffness
+        return after < max(limits.soft, limits.sinking * before)
+
+    def _wanders(self, now: Attempt) -> bool:
+        """Whether a nonlinear solve ended at a function that nothing holds, in this basis and in another.
+
+        Newton's method has no reason to stop along a family of solutions, and ends nowhere near rounding.
+        """
+        soft, width = self.bench.limits.soft, min(2 * self._width(now), self._most)
+        if now.probed.stiffness > soft or not self.affords(now.work):
+            return False
+        other = self._attempt(self.family, width, now, self.bench.limits.other_scale, probe=True)
+        return other.probed.stiffness < soft

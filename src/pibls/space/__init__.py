@@ -1,9 +1,11 @@
-"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, windows in time."""
+"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, a lattice, windows."""
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
+from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
+from pibls.space.tied import Field, Tied, ties_of, with_fields
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
@@ -14,13 +16,18 @@ __all__ = [
     "Cells",
     "Choice",
     "Decomposed",
+    "Field",
     "Joint",
+    "Lattice",
     "Node",
     "Pieces",
     "Space",
     "SpaceSpec",
+    "Tied",
     "Whole",
     "Windows",
     "crossed",
     "graded",
+    "ties_of",
+    "with_fields",
 ]

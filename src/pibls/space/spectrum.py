@@ -18,7 +18,6 @@ from pibls.space.whole import Whole
 
 _FROM, _BEYOND = 0.75, 4  # the degrees looked at: from this share of the highest to this many above it
 _MIDDLE = (0.35, 0.5)  # the degrees against which the highest are held
-_SEEN = 0.5  # polynomials for each point of a part of a cell
 _RANK = 0.8  # of N functions at the scale of the scale-width rule, so many are independent
 
 
@@ -67,26 +66,26 @@ def tails(part: Whole, w: Array, box: Array, unknowns: int) -> tuple[Array, Arra
     return _largest(c, ceil(_FROM * degree), c.shape[1]), sizes
 
 
-def tail_at(part: Whole, w: Array, box: Array, unknowns: int, X: Array) -> Array:
-    """What polynomials below the highest degrees leave of each unknown at the points X (n, d) in a box.
+def left_at(part: Whole, w: Array, box: Array, unknowns: int, S: Array) -> Array:
+    """max|u - p| (unknowns,) at some places S (n, d) in [-1, 1]^d, of which p are the lower degrees that fit.
 
-    The same as the largest tail, for a cell of which only a part lies inside the domain: functions may do as
-    they like beyond. Too few points tell nothing.
+    In a cell that the boundary cuts: outside of the domain the functions are whatever they happen to be, and
+    coefficients over the whole cell tell of that.
     """
     d = len(box)
-    low = ceil(_FROM * degree_in(part.nodes, d))
-    if comb(low - 1 + d, d) > _SEEN * len(X):
+    powers = _powers(ceil(_FROM * degree_in(part.nodes, d)), d)
+    if len(S) < len(powers):
         return np.zeros(unknowns)
-    S = (X - box.mean(axis=1)) / (0.5 * (box[:, 1] - box[:, 0]))
-    one = [np.polynomial.chebyshev.chebvander(S[:, i], low - 1) for i in range(d)]
-    V = np.stack(
-        [np.prod([one[i][:, p] for i, p in enumerate(powers)], axis=0)
-         for powers in product(range(low), repeat=d) if sum(powers) < low], axis=1,
-    )  # fmt: skip
-    jets = tuple(Jet(k, (0,) * d) for k in range(unknowns))
-    u = part.seen_from(box).values((S,), jets, w).T
-    Q = np.linalg.qr(V)[0]
-    return np.asarray(np.abs(u - Q @ (Q.T @ u)).max(axis=0))
+    tables = np.polynomial.chebyshev.chebvander(S, max(map(max, powers)))
+    A = np.stack([np.prod([tables[:, i, k] for i, k in enumerate(p)], axis=0) for p in powers], axis=1)
+    u = part.seen_from(box).values((S,), tuple(Jet(k, (0,) * d) for k in range(unknowns)), w).T
+    fitted = np.linalg.lstsq(A, u, rcond=1e-13)[0]
+    return np.asarray(np.abs(u - A @ fitted).max(axis=0))
+
+
+@lru_cache(maxsize=32)
+def _powers(degree: int, d: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(p for p in product(range(degree + 1), repeat=d) if sum(p) <= degree)
 
 
 def fall(part: Whole, w: Array, box: Array, unknowns: int) -> Array:

@@ -14,6 +14,7 @@ from itertools import product
 from math import comb
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.quasi import lobatto, sobol
@@ -24,6 +25,7 @@ from pibls.space.spectrum import degree_in
 
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
+_LOOKED_AT, _BISECTIONS = 64, 24  # places of a joint that the boundary may cut
 _ASIDE = 1e-6  # of a joint: a step to its sides
 _SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
 _FAR = 0.05  # of a joint
@@ -152,18 +154,46 @@ def tie(
     d = len(joint.box)
     free = [i for i in range(d) if i != joint.axis]
     degree, U, polynomials = _face(min(nodes), max(nodes), d)
-    X = np.tile(joint.box[:, 0], (len(U), 1))
-    X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
+
+    def at(U: Array) -> Array:
+        X = np.tile(joint.box[:, 0], (len(U), 1))
+        X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
+        return X
+
+    X = at(U)
     keep = _within(X, joint, contains, extent)
-    if not keep.any() or not traces:
+    if d == 2 and not keep.all():
+        parts = _stretches(lambda U: _within(at(U), joint, contains, extent))
+        if not parts or not traces:
+            return None
+        # Each stretch has polynomials of its own: on the two sides of a hole there are two functions.
+        X = at(np.concatenate([a + (b - a) * U for a, b in parts]))
+        polynomials = block_diag(*(polynomials,) * len(parts))
+    elif not keep.any() or not traces:
         return None
-    if not keep.all():
+    elif not keep.all():
         X, U = X[keep], U[keep]
         while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
             degree -= 1
         polynomials = _legendre(2.0 * U - 1.0, degree)
     jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
     return Tied(joint, traces, X, polynomials, jumps, extent)
+
+
+def _stretches(inside: Callable[[Array], Mask]) -> list[tuple[float, float]]:
+    """The parts of a joint in the plane that have the domain on both sides, as shares of it."""
+    U = (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT
+    mask = inside(U[:, None])
+    if mask.all() or not mask.any():
+        return [(0.0, 1.0)] if mask.all() else []
+    changes = np.flatnonzero(mask[1:] != mask[:-1])
+    a, b, first = U[changes], U[changes + 1], mask[changes]
+    for _ in range(_BISECTIONS):
+        c = 0.5 * (a + b)
+        same = inside(c[:, None]) == first
+        a, b = np.where(same, c, a), np.where(same, b, c)
+    ends = np.concatenate([[0.0] if mask[0] else [], np.where(first, a, b), [1.0] if mask[-1] else []])
+    return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
 
 
 def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask], extent: float) -> Mask:

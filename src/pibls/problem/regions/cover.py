@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, time_of
+from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, parts_in, time_of
 from pibls.domain.face import join
 from pibls.problem.regions.points import Points
 
@@ -40,7 +40,7 @@ def cover(
         total = sizes.sum()
     else:
         lengths = box[:, 1] - box[:, 0]
-        faces = tuple(part for face in faces_of(domain) for part in face.clipped(box))
+        faces = parts_in(domain, box)
         sizes = np.array([f.measure(lengths) for f in faces])
         total = 2.0 * (d - (time_of(domain) is not None))  # the sides of a box in its own units
     shares = np.array([_share(f, owns, probes) for f in faces])

@@ -1,0 +1,154 @@
+r"""a(x) = Re Σ c ζᵖ ζ̄^q logˡ ζ: one unknown of solutions that are singular at a corner.
+
+ζ = e^{-iψ} (x + μy)/R about the corner, with a root μ of the equations (`diagnose.symbol`): several of them
+where they are not isotropic. The power p may be complex. A function is a sum of such terms; what the same
+function is of the other unknowns stands in other bases, and one coefficient belongs to all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, perm
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+
+_NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
+_ZERO = 1e-120
+
+
+@dataclass(frozen=True)
+class PowersBasis:
+    """The corner (2,), for each root ψ, R and μ (roots, 4), terms (root, p, q, l), (n, 5), and c (2, n, M).
+
+    There is nothing to draw.
+    """
+
+    point: Array
+    frames: Array
+    terms: Array
+    weights: Array
+
+    is_crowded = True
+    """Whether the boundary needs more points for them."""
+
+    @property
+    def size(self) -> int:
+        return int(self.weights.shape[2])
+
+    def draw(self, box: Array, rng: np.random.Generator) -> PowersBasis:
+        return self
+
+    def chosen(self, columns: Any) -> PowersBasis:
+        """Some of its functions."""
+        weights = self.weights[:, :, columns]
+        used = np.abs(weights).max(axis=(0, 2), initial=0.0) > 0
+        return PowersBasis(self.point, self.frames, self.terms[used], np.ascontiguousarray(weights[:, used]))
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        out = [np.zeros((len(X), self.size), order="F") for _ in alphas]
+        for group in self._groups:
+            for table, found in zip(out, group.jets(X - self.point, alphas), strict=True):
+                table += found
+        return out
+
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        roots = self.terms[:, 0].astype(int)
+        out = []
+        for root, (psi, length, re, im) in enumerate(self.frames):
+            mine = roots == root
+            if mine.any():
+                turn = complex(np.exp(-1j * psi)) / length
+                powers = self.terms[mine, 1] + 1j * self.terms[mine, 2]
+                rest = self.terms[mine, 3:].astype(int)
+                c = self.weights[0, mine] + 1j * self.weights[1, mine]
+                out.append(_Group(turn, complex(re, im), powers, rest[:, 0], rest[:, 1], c))
+        return out
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The terms of one root."""
+
+    turn: complex
+    mu: complex
+    p: Any
+    q: Any
+    log: Any
+    weights: Any
+
+    def jets(self, Y: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        zeta = self.turn * (Y[:, 0] + self.mu * Y[:, 1])
+        near = np.abs(zeta) < _NEAREST
+        # Values are taken where they are: the least power of a small number is not small.
+        least = np.log(np.maximum(np.abs(zeta[near]), _ZERO))
+        zeta = np.where(near, _NEAREST, zeta)
+        log = np.log(zeta)
+        inverse = 1.0 / zeta
+        most = max((sum(alpha) for alpha in alphas), default=0)
+        keys = np.stack([self.p.real, self.p.imag, self.log.astype(float)])
+        unique, which = np.unique(keys, axis=1, return_inverse=True)
+        which = np.reshape(which, -1)
+        holomorphic = self._holomorphic(unique, log, inverse, most)
+        conjugate = np.conj(zeta)
+        others = {q: _powers(conjugate, q) for q in set(self.q.tolist())}
+        out = []
+        for alpha in alphas:
+            total = np.zeros((len(Y), self.weights.shape[1]))
+            for q, powers in others.items():
+                mine = np.flatnonzero(self.q == q)
+                raw: Any = 0.0
+                for n, share in enumerate(expanded(alpha, self.turn, self.turn * self.mu)):
+                    if share and n <= q:
+                        part = holomorphic[sum(alpha) - n][:, which[mine]]
+                        raw = raw + share * perm(q, n) * powers[q - n][:, None] * part
+                c = self.weights[mine]
+                total += raw.real @ c.real - raw.imag @ c.imag
+            if near.any() and not any(alpha):
+                total[near] = self._at(least)
+            out.append(total)
+        return out
+
+    @staticmethod
+    def _holomorphic(keys: Any, log: Any, inverse: Any, most: int) -> list[Any]:
+        """dᵏ/dζᵏ of ζᵖ, or of ζᵖ log ζ = ∂ζᵖ/∂p, for k up to ``most``, (n, powers)."""
+        p, logs = keys[0] + 1j * keys[1], keys[2] > 0
+        power = np.exp(log[:, None] * p)
+        value, slope = np.ones_like(p), np.zeros_like(p)
+        out = []
+        for k in range(most + 1):
+            table = power * value
+            if logs.any():
+                table[:, logs] = power[:, logs] * (value[logs] * log[:, None] + slope[logs])
+            out.append(table)
+            power = power * inverse[:, None]
+            value, slope = value * (p - k), slope * (p - k) + value
+        return out
+
+    def _at(self, log: Any) -> Array:
+        """The functions at the corner itself, or as good as there: in the middle of the sector."""
+        power = np.exp(log[:, None] * np.maximum((self.p + self.q).real, 0.0))
+        raw = power * np.where(self.log > 0, np.maximum(log, np.log(_NEAREST))[:, None], 1.0)
+        return np.asarray((raw @ self.weights).real)
+
+
+def _powers(z: Any, most: int) -> list[Any]:
+    out = [np.ones_like(z)]
+    for _ in range(most):
+        out.append(out[-1] * z)
+    return out
+
+
+def expanded(beta: MultiIndex, a: complex, b: complex) -> list[complex]:
+    """(a∂ + ā∂̄)^β₁ (b∂ + b̄∂̄)^β₂ = Σₙ cₙ ∂^(|β| - n) ∂̄^n."""
+    out = [0j] * (sum(beta) + 1)
+    for i in range(beta[0] + 1):
+        for j in range(beta[1] + 1):
+            first = comb(beta[0], i) * a ** (beta[0] - i) * a.conjugate() ** i
+            out[i + j] += first * comb(beta[1], j) * b ** (beta[1] - j) * b.conjugate() ** j
+    return out

@@ -1,0 +1,145 @@
+r"""Γᵢ ∩ Γⱼ: where two stretches of the boundary of a plane domain meet.
+
+A stretch is a part of a face on which the same conditions hold. Where one ends and the next begins is a
+corner, also on a straight side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.core.relational import Relational
+
+from pibls.arrays import Array
+from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
+from pibls.domain.face import Face, stretches
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.program import program
+
+_SAME = 1e-7  # of the size of the domain: two ends that are that close meet
+_SLACK = 1e-7
+_CLOSER, _LEVELS = 0.6, 28  # points on a side towards its end
+_RNG = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a face: its middle, the normal there, and the conditions that hold on it."""
+
+    middle: Array
+    normal: Array
+    holding: tuple[Residual, ...] = field(repr=False)
+    paired: bool
+    """Whether something ties it to another place."""
+    straight: bool
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a stretch: where it is, which way it goes on from there, its normal, points towards it."""
+
+    point: Array
+    along: Array
+    normal: Array
+    stretch: Stretch
+    near: Boundary
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the domain lies to the left of it."""
+        inward = -self.normal
+        return bool(self.along[0] * inward[1] - self.along[1] * inward[0] > 0)
+
+
+def has_corners(lowered: LoweredProblem, domain: Domain) -> bool:
+    """Whether its boundary is known well enough to have any."""
+    faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
+    return bool(faces) and all(face.has_chart and face.dimension == 1 for face in faces)
+
+
+def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End]]:
+    """The ends that meet, two by two; the domain lies to the left of the first."""
+    box = box_of(domain)
+    size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
+    ends = [end for face in faces_of(domain) for end in _ends(face, lowered)]
+    if len(ends) < 2:
+        return
+    points, done = np.array([end.point for end in ends]), set()
+    for i in range(len(ends)):
+        here = np.flatnonzero(np.linalg.norm(points - points[i], axis=1) < _SAME * size).tolist()
+        if len(here) != 2 or here[0] in done:
+            continue
+        done.add(here[0])
+        one, two = sorted((ends[j] for j in here), key=lambda end: not end.is_first)
+        if one.is_first and not two.is_first:
+            yield one, two
+
+
+def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
+    """Both ends of every stretch of a face."""
+    boundary = [r for r in lowered.residuals if r.region.is_boundary]
+    shares = np.linspace(0.0, 1.0, 65)
+    cuts: list[float] = [0.0, 1.0]
+    exact: list[float] = []
+    for region in dict.fromkeys(r.region for r in boundary):
+        if region.sites == 1:
+            ends = [c for pair in stretches(face, shares, region.mask) for c in pair]
+            for cut in (c % 1.0 if c > 1.0 else c for c in ends):
+                place = _exactly(face, cut, region)
+                (cuts if place is None else exact).append(cut if place is None else place)
+    # What is left to others begins where a relation ends, but for its slack.
+    known = [*exact, *(c for c in cuts if all(abs(c - e) > _SLACK for e in exact))]
+    places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
+    out = []
+    closed = face.is_closed
+    if closed and len(places) == 2:
+        return []
+    if closed:
+        inner = [c for c in places if 1e-9 < c < 1.0 - 1e-9]
+        places = [*inner, inner[0] + 1.0]
+    for a, b in pairwise(places):
+        u = np.array([a, b, 0.5 * (a + b), a + 0.25 * (b - a), a + 0.75 * (b - a)])
+        found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
+        X, N = found.points, found.normals
+        straight = bool(np.abs(N[2:] - N[0]).max() < 1e-9 and np.abs(N[1] - N[0]).max() < 1e-9)
+        middle = found.select(np.array([False, False, True, False, False]))
+        holding = tuple(r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0])
+        paired = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
+        stretch = Stretch(X[2:3], N[2:3], holding, paired, straight)
+        close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15), _RNG).points
+        for i in (0, 1):
+            tangent = np.array([-N[i, 1], N[i, 0]])
+            tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
+            steps = 0.5 * (b - a) * _CLOSER ** np.arange(_LEVELS)
+            u = a + steps if i == 0 else b - steps
+            near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
+            out.append(End(X[i], tangent, N[i], stretch, near))
+    return out
+
+
+def _exactly(face: Face, cut: float, region: Any) -> float | None:
+    """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
+    relation = getattr(region, "relation", None)
+    if relation is None or not _SLACK < cut < 1.0 - _SLACK:
+        return None
+    for atom in relation.expression.atoms(Relational):
+        if isinstance(atom, (sp.Equality, sp.Unequality)):
+            continue
+        f = program(list(relation.coordinates), [atom.lhs - atom.rhs])
+        a, b = cut - _SLACK, cut + _SLACK
+        ends = [f(*face.at(np.array([[u]]), _RNG).points[0])[0] for u in (a, b)]
+        if ends[0] * ends[1] > 0:
+            continue
+        for _ in range(60):
+            c = 0.5 * (a + b)
+            if f(*face.at(np.array([[c]]), _RNG).points[0])[0] * ends[0] > 0:
+                a = c
+            else:
+                b = c
+        return 0.5 * (a + b)
+    return None

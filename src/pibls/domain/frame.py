@@ -1,0 +1,77 @@
+r"""B ↦ the least box around B ∩ Ω: where in a cell the domain is.
+
+A cell that the boundary cuts may hold a sliver of the domain. Functions over the whole cell would be judged
+by what they are outside, where nothing determines them; in the frame of the sliver they are at home.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain.face import Face
+from pibls.domain.protocol import Domain, box_of, faces_of
+
+_ON_FACE = 33
+_GRID = {1: 33, 2: 17, 3: 7}
+_SPARE = 1e-6  # of the cell
+
+
+def frame(domain: Domain, box: Array) -> Array:
+    """The box around what of the domain lies in a cell (d, 2); the cell itself where that is not known.
+
+    In the plane the boundary within the cell and the corners of the cell tell all; in space a grid helps.
+    """
+    faces = faces_of(domain)
+    d = len(box)
+    if d not in (2, 3) or not all(face.has_chart for face in faces) or _fills(domain, faces):
+        return box
+    cut = parts_in(domain, box)
+    if not cut:
+        return box
+    rng = np.random.default_rng(0)
+    ticks = np.linspace(0.0, 1.0, _ON_FACE if d == 2 else _GRID[d])
+    U = np.stack(np.meshgrid(*(ticks,) * (d - 1), indexing="ij"), axis=-1).reshape(-1, d - 1)
+    seen = [part.at(U, rng).points for part in cut]
+    low, high = box.T
+    grid = np.array(list(product(*(np.linspace(0.0, 1.0, 2 if d == 2 else _GRID[d]),) * d)))
+    X = low + (high - low) * (_SPARE + (1.0 - 2.0 * _SPARE) * grid)
+    inside = X[np.asarray(domain.contains(X), dtype=bool)]
+    found = np.concatenate([inside, *seen])
+    margin = _SPARE * (high - low) if d == 2 else (high - low) / _GRID[d]
+    return np.stack(
+        [np.maximum(found.min(axis=0) - margin, low), np.minimum(found.max(axis=0) + margin, high)], axis=1
+    )
+
+
+def parts_in(domain: Domain, box: Array) -> tuple[Face, ...]:
+    """What of the boundary lies in a cell; asked for by every condition, and found once."""
+    return _clipped(_Same(faces_of(domain)), box.tobytes(), box.shape[0])
+
+
+class _Same:
+    """Faces as the key of a cache: the same ones, not equal ones."""
+
+    def __init__(self, faces: tuple[Face, ...]) -> None:
+        self.faces = faces
+
+    def __hash__(self) -> int:
+        return id(self.faces)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.faces is other.faces
+
+
+@lru_cache(maxsize=1024)
+def _clipped(same: _Same, box: bytes, d: int) -> tuple[Face, ...]:
+    there = np.frombuffer(box).reshape(d, 2)
+    return tuple(part for face in same.faces for part in face.clipped(there))
+
+
+def _fills(domain: Domain, faces: tuple[Face, ...]) -> bool:
+    """Whether the domain is its own bounding box."""
+    sides = {(i, float(level)) for i, ends in enumerate(box_of(domain)) for level in ends}
+    return all(face.plane() in sides for face in faces)

@@ -1,0 +1,77 @@
+r"""A_k(x) = [waves | corner functions of unknown k]: what corners of a system bring (`diagnose.wedges`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.diagnose.singular import lead_of
+from pibls.diagnose.wedges import Wedge, bases_of, reach_of, richer, wedges_of
+from pibls.domain import Domain, box_of
+from pibls.domain.face import join
+from pibls.problem.lowering import LoweredProblem
+from pibls.search.enrich import Enrichment
+from pibls.space import Field
+
+_HIGHEST = 36.0  # degrees
+_LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
+_RICH_ANGLES = 20  # points that are fitted, where there are polynomials of the angle
+_MOST_WEDGES = 12
+
+
+def worst_wedges(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
+    """Corners of a system; none where each unknown has a second-order equation of its own."""
+    leads = [lead_of(lowered, k) for k in range(lowered.unknowns)]
+    if all(lead is not None for lead in leads) and len({lead[1] for lead in leads if lead}) == 1:
+        return ()
+    found = wedges_of(lowered, domain)
+    return found if len(found) <= _MOST_WEDGES else ()
+
+
+def with_wedges(extra: Enrichment, wedges: Sequence[Wedge], domain: Domain) -> Enrichment:
+    """What a system has at its corners, beside what there is."""
+    if not wedges:
+        return extra
+    known: dict[tuple[float, int], list[tuple[complex, int]]] = {}
+    fields, more = [], []
+    for wedge in wedges:
+        # Corners of one angle mostly have the same exponents; the square has four of them.
+        key = round(wedge.angle, 9), len(wedge.pencil.ties)
+        exponents = known.get(key, [])
+        if not wedge.pencil.has(exponents):
+            exponents = wedge.pencil.exponents(_HIGHEST)
+        known.setdefault(key, exponents)
+        powers = wedge.pencil.powers(_HIGHEST, exponents)
+        length = reach_of(wedge.point, domain)
+        bases = bases_of(wedge.point, wedge.pencil, powers, length)
+        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point))
+        more.append(richer(wedge, exponents, domain, length))
+        for k, basis in more[-1].items():
+            fields.append(Field({(0, k): basis}, tuple(basis.terms[:, 0].tolist()), wedge.point))
+    near = np.concatenate([_towards(w, domain, 0.5, _ANGLES) for w in wedges])
+    angles = [_ANGLES if not len(rich) else _RICH_ANGLES for rich in more]
+    inner = np.concatenate([_towards(w, domain, 0.2, n) for w, n in zip(wedges, angles, strict=True)])
+    sides = [w.sides for w in wedges]
+    return replace(
+        extra,
+        fields=tuple(fields),
+        strong=extra.strong or any(w.strong for w in wedges),
+        near=np.concatenate([extra.near, near]),
+        inner=np.concatenate([extra.inner, inner]),
+        rim=join(sides if extra.rim is None else [extra.rim, *sides], 2),
+        points=np.concatenate([extra.points, np.array([w.point for w in wedges])]),
+    )
+
+
+def _towards(wedge: Wedge, domain: Domain, shift: float, angles: int) -> Array:
+    """Points of the domain at ever smaller distances from a corner."""
+    box = box_of(domain)
+    reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
+    r = reach * 0.5 ** (np.arange(_LEVELS) + shift)
+    angle = wedge.start + wedge.angle * (np.arange(angles) + shift) / angles
+    R, T = (g.ravel() for g in np.meshgrid(r, angle, indexing="ij"))
+    X = wedge.at(R, T)
+    return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])

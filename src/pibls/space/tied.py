@@ -1,0 +1,92 @@
+r"""u_k(x) = A(x) w_k + B_k(x) c: functions that all unknowns share the coefficients of.
+
+At a corner of a system one function is a velocity and a pressure together: it has a part in the basis of
+every unknown, and one coefficient. The space has a coefficient for each part; the tie says which are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.arrays import Array
+from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis
+from pibls.space.whole import Whole
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Functions of several unknowns: bases by (piece, unknown), all of one size, and their degrees."""
+
+    bases: Mapping[tuple[int, int], PowersBasis | PolarBasis]
+    degrees: tuple[float, ...]
+    point: tuple[float, float]
+
+    @property
+    def size(self) -> int:
+        return len(self.degrees)
+
+    def reduced(self, share: float) -> Field:
+        """Without the highest degrees: for a second solution that does not share what is left over."""
+        most = max(share * max(self.degrees), 2.0)
+        return self.below(most)
+
+    def below(self, most: float) -> Field:
+        """The functions up to a degree."""
+        kept = np.array([i for i, d in enumerate(self.degrees) if d <= most], dtype=np.intp)
+        bases = {key: b.chosen(kept) for key, b in self.bases.items()}
+        return Field(bases, tuple(self.degrees[i] for i in kept), self.point)
+
+
+@dataclass(frozen=True)
+class Tied:
+    """The same ``parts`` for every unknown, and ``fields`` of all of them together."""
+
+    parts: tuple[BasisSpec, ...]
+    fields: tuple[Field, ...]
+
+    is_crowded = True
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.parts) + sum(f.size for f in self.fields)
+
+    @property
+    def spread(self) -> int:
+        return Joined(self.parts).spread
+
+    def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> Whole:
+        """A basis per unknown: what is common first."""
+        common = Joined(self.parts).draw(box, rng)
+        return Whole(tuple(with_fields(common, self.fields, 0, k) for k in range(unknowns)))
+
+
+def with_fields(common: Basis, fields: Sequence[Field], piece: int, unknown: int) -> Basis:
+    """The basis of an unknown in a piece."""
+    mine = [f.bases[piece, unknown] for f in fields if (piece, unknown) in f.bases]
+    return JoinedBasis((common, *mine)) if mine else common
+
+
+def ties_of(space: Whole, fields: Sequence[Field], unknowns: int) -> Index:
+    """For each coefficient of a space which of the coefficients that are looked for it is.
+
+    Those of the common functions come first, unknown by unknown, then those of the fields.
+    """
+    pieces = len(space.bases) // unknowns
+    keys = [(piece, k) for piece in range(pieces) for k in range(unknowns)]
+    common = [
+        basis.size - sum(f.size for f in fields if key in f.bases)
+        for basis, key in zip(space.bases, keys, strict=True)
+    ]
+    starts = np.concatenate([[0], np.cumsum(common)])
+    firsts = starts[-1] + np.concatenate([[0], np.cumsum([f.size for f in fields])])
+    out = []
+    for number, key in enumerate(keys):
+        out.append(np.arange(starts[number], starts[number + 1]))
+        out += [np.arange(firsts[i], firsts[i + 1]) for i, f in enumerate(fields) if key in f.bases]
+    return np.concatenate(out).astype(np.intp)

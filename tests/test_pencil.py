@@ -1,0 +1,162 @@
+"""Powers at the corners of systems: exponents of the literature, functions that solve, references."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import PolarBasis, PowersBasis
+from pibls.diagnose.pencil import Pencil, Sector, Tie
+from pibls.diagnose.symbol import symbol_of
+from pibls.diagnose.wedges import bases_of
+
+XX, YY, XY, X, Y, ONE = (2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0)
+LAPLACE: Any = [{(0, XX): 1.0, (0, YY): 1.0}]
+STOKES: Any = [
+    {(0, XX): -1.0, (0, YY): -1.0, (2, X): 1.0},
+    {(1, XX): -1.0, (1, YY): -1.0, (2, Y): 1.0},
+    {(0, X): 1.0, (1, Y): 1.0},
+]
+PLATE: Any = [{(0, (4, 0)): 1.0, (0, (2, 2)): 2.0, (0, (0, 4)): 1.0}]
+MU, LAM = 1.0, 1.5
+ELASTIC: Any = [
+    {(0, XX): LAM + 2 * MU, (0, YY): MU, (1, XY): LAM + MU},
+    {(1, YY): LAM + 2 * MU, (1, XX): MU, (0, XY): LAM + MU},
+]
+
+
+def values(angle: float, n: int) -> list[Tie]:
+    return [Tie(angle, ((0, k, ONE, 1.0),)) for k in range(n)]
+
+
+def clamped(angle: float) -> list[Tie]:
+    n = -math.sin(angle), math.cos(angle)
+    return [*values(angle, 1), Tie(angle, ((0, 0, X, n[0]), (0, 0, Y, n[1])))]
+
+
+def free(angle: float) -> list[Tie]:
+    n, m = -math.sin(angle), math.cos(angle)
+    first = ((0, 0, X, (LAM + 2 * MU) * n), (0, 1, Y, LAM * n), (0, 0, Y, MU * m), (0, 1, X, MU * m))
+    second = ((0, 0, Y, MU * n), (0, 1, X, MU * n), (0, 1, Y, (LAM + 2 * MU) * m), (0, 0, X, LAM * m))
+    return [Tie(angle, first), Tie(angle, second)]
+
+
+def pencil(rows: Any, on: Any, angle: float, start: float = 0.3) -> Pencil:
+    symbol = symbol_of(rows, len(rows))
+    assert symbol is not None
+    made = Pencil((Sector(start, start + angle, symbol),), (*on(start), *on(start + angle)))
+    assert made.is_square
+    return made
+
+
+@pytest.mark.parametrize(
+    ("rows", "on", "angle", "expected"),
+    [
+        (LAPLACE, lambda a: values(a, 1), 1.5 * math.pi, [2 / 3, 4 / 3, 2.0, 8 / 3]),
+        (STOKES, lambda a: values(a, 2), 0.5 * math.pi, [1.0, 2.7395933563 + 1.1190245350j]),  # Moffatt
+        (STOKES, lambda a: values(a, 2), 1.5 * math.pi, [0.5444837368, 0.9085291898, 1.0]),  # Dauge
+        (ELASTIC, free, 1.5 * math.pi, [0.5444837368, 0.9085291898, 1.0]),  # Williams
+        (ELASTIC, free, 2.0 * math.pi, [0.5, 1.0, 1.5, 2.0]),
+        (PLATE, clamped, 0.5 * math.pi, [2.0, 3.7395933563 + 1.1190245350j]),
+        (PLATE, clamped, 1.5 * math.pi, [1.5444837368, 1.9085291898, 2.0]),
+    ],
+)
+def test_exponents_of_the_literature(rows: Any, on: Any, angle: float, expected: list[complex]) -> None:
+    found = pencil(rows, on, angle).exponents(abs(expected[-1]) + 0.3)
+    assert len(found) >= len(expected)
+    for (alpha, _), known in zip(found, expected, strict=False):
+        assert alpha == pytest.approx(known, abs=1e-8)
+
+
+def test_a_crack_has_two_functions_of_each_power() -> None:
+    made = pencil(ELASTIC, free, 2.0 * math.pi, -math.pi)
+    exponents = made.exponents(2.6)
+    assert all(count == 2 for _, count in exponents)
+    halves = [p for p in made.powers(2.6, exponents) if abs(p.degree - 0.5) < 1e-9]
+    assert len(halves) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "angle"), [(STOKES, 1.5 * math.pi), (STOKES, 0.5 * math.pi), (ELASTIC, 2.0)]
+)
+def test_functions_solve_the_equations_and_meet_the_conditions(rows: Any, angle: float) -> None:
+    made = pencil(rows, lambda a: values(a, 2), angle)
+    powers = made.powers(6.0, made.exponents(6.0))
+    bases = bases_of((0.2, -0.1), made, powers, 1.7)
+    theta = 0.3 + angle * np.linspace(0.05, 0.95, 9)
+    at = np.array([0.2, -0.1]) + 0.6 * np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    for row in rows:
+        terms = [c * bases[0, k].jets(at, [beta])[0] for (k, beta), c in row.items()]
+        assert np.abs(sum(terms)).max() < 1e-9 * max(np.abs(t).max() for t in terms)
+    whole = np.array([abs(p.degree - round(p.degree.real)) < 1e-9 for p in powers])
+    for side in (0.3, 0.3 + angle):
+        there = np.array([0.2, -0.1]) + 0.6 * np.array([[math.cos(side), math.sin(side)]])
+        for k in (0, 1):
+            assert np.abs(bases[0, k].jets(there, [ONE])[0][:, ~whole]).max() < 1e-9
+
+
+def test_derivatives_of_both_bases() -> None:
+    rng = np.random.default_rng(0)
+    polar = PolarBasis(
+        np.array([0.1, 0.2]),
+        np.array([0.4, 1.3, 1.1]),
+        np.array([[a, log, j] for a in (1.0, 0.54) for log in (0.0, 1.0) for j in (0.0, 1.0, 3.0)]),
+    )
+    powers = PowersBasis(
+        np.array([0.1, 0.2]),
+        np.array([[0.4, 1.3, 0.0, 1.0], [0.2, 1.3, 0.3, 1.4]]),
+        np.array([[0, 0.5, 0.3, 0, 0], [0, 0.5, 0.3, 1, 0], [1, 1.0, 0, 1, 1], [1, -1, 0, 2, 0]]),
+        rng.normal(size=(2, 4, 3)),
+    )
+    theta = rng.uniform(-0.5, 1.3, 12)
+    at = np.array([0.1, 0.2]) + rng.uniform(0.2, 0.5, (12, 1)) * np.stack([np.cos(theta), np.sin(theta)], 1)
+    step = 1e-4
+    for basis in (polar, powers):
+        for alpha in ((1, 0), (0, 1), (1, 1), (0, 2), (3, 1), (2, 2)):
+            axis = 0 if alpha[0] else 1
+            lower = tuple(n - (i == axis) for i, n in enumerate(alpha))
+            e = step * np.eye(2)[axis]
+            a, b, c, d = (basis.jets(at + s * e, [lower])[0] for s in (-2, -1, 1, 2))
+            exact = basis.jets(at, [alpha])[0]
+            assert np.abs((a - 8 * b + 8 * c - d) / (12 * step) - exact).max() < 1e-8 * np.abs(exact).max()
+
+
+x, y = sp.symbols("x y")
+u, v, p, w = (sp.Function(name)(x, y) for name in "uvpw")
+
+
+def laplacian(f: Any) -> Any:
+    return f.diff(x, 2) + f.diff(y, 2)
+
+
+def test_a_clamped_plate() -> None:
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    equation = sp.Eq(sp.expand(laplacian(laplacian(w))), 1)
+    conditions = [pibls.Dirichlet(w, 0), pibls.Neumann(w, 0)]
+    solution = pibls.solve(pibls.Problem(square, [equation], conditions), tol=1e-7)
+    assert solution.converged
+    assert float(solution(0.5, 0.5)) == pytest.approx(0.00126531908, abs=2e-10)
+
+
+def test_the_lid_of_a_cavity_jumps(tmp_path: Any) -> None:
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    equations = [-laplacian(u) + p.diff(x), -laplacian(v) + p.diff(y), u.diff(x) + v.diff(y)]
+    conditions = [
+        pibls.Dirichlet(u, 1, on=sp.Eq(y, 1)),
+        pibls.Dirichlet(u, 0),
+        pibls.Dirichlet(v, 0),
+        pibls.Dirichlet(p, 0, on={x: 0.5, y: 0}),
+    ]
+    solution = pibls.solve(pibls.Problem(square, equations, conditions), tol=1e-6)
+    assert solution.converged
+    # A run with twice as many powers and waves.
+    assert float(solution[u](0.5, 0.5)) == pytest.approx(-0.205191712837, abs=2e-7)
+    path = tmp_path / "cavity.pibls"
+    solution.save(path)
+    again = pibls.load(path)
+    assert float(again[p](0.3, 0.4)) == float(solution[p](0.3, 0.4))
