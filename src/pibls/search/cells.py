@@ -48,7 +48,7 @@ _CLOSE = 10.0  # an indicator up to this many times its limit: tails say more th
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
 _DIGITS = 2.0  # times less than wanted is aimed at where a comparison was not good enough
-_SWINGS = 0.5  # of its degree: how fast the residual of a cell oscillates
+_SWINGS = {1: 0.0, 2: 0.5, 3: 0.5}  # of its degree: how fast the residual of a cell oscillates
 _LAST = 20.0
 _LOOKED_AT = 768  # places that tell where in a cell the domain is
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
@@ -336,7 +336,7 @@ class CellPlan(Plan):
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
         # What is left of a fit oscillates as fast as the functions can.
         degrees = np.array([degree_in(part.nodes, d) for part in space.parts])
-        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]) / np.maximum(_SWINGS * degrees, 1.0)[:, None]
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]) / np.maximum(_SWINGS[d] * degrees, 1.0)[:, None]
         out = np.zeros((len(boxes), n))
         for r in equations.residuals:
             strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
@@ -399,7 +399,7 @@ class CellPlan(Plan):
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             singular = bool(self._singular[number])
             levels = self._levels(float(indicator[number]) / limit, few, singular)
-            if not self._at_corner[number]:
+            if singular and not self._at_corner[number]:
                 levels = min(levels, _SHALLOW)
             done.append((float(indicator[number]), levels))
             if singular:

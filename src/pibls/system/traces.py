@@ -104,12 +104,15 @@ class Tied:
     def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
         """How far the traces of a cell are off, as changes of the unknowns over their sizes; and where."""
         axis = self.joint.axis
+        # A flux that is not linear has no strength that would be known here.
         strengths = [
-            max(
+            np.inf
+            if trace.is_bent
+            else max(
                 (float(np.abs(c).max()) * sizes[k] / half ** alpha[axis] for k, alpha, c in terms),
                 default=0.0,
             )
-            for terms in (trace.terms(axis, self.points) for trace in self.traces)
+            for trace, terms in ((trace, trace.terms(axis, self.points)) for trace in self.traces)
         ]
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(residual.reshape(len(self.traces), -1)) / np.array(strengths)[:, None]
