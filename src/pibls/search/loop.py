@@ -58,7 +58,9 @@ class Search:
             self.plans = [self._waves(self.bench, extra)]
             return
         if self.bench.extra.strong:
-            self.plans.append(self._waves(self.bench, self.bench.extra))
+            # Beside a corner of a system nothing is gained by waves alone.
+            alone = bool(self.bench.extra.fields)
+            self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
         if self.points is None and self.method is None:
             divided: list[Plan] = [
                 OrbitPlan(self.bench, self.budget),

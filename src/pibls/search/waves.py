@@ -73,7 +73,7 @@ class WavePlan(Plan):
     def _next(self) -> int | None:
         """The next width, if there is one."""
         first = _FIRST.get(self.bench.lowered.dimension, 512)
-        if self.extra and not self.extra.around:
+        if self.extra and not self.extra.around and not self._is_algebraic:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 7 * first // 8  # a loose tolerance is met by fewer functions
@@ -94,7 +94,7 @@ class WavePlan(Plan):
         limits, tol = self.bench.limits, self.bench.tol
         # At the limits of rounding more functions are worth more than their digits say.
         cheap = limits.searched if tol < limits.dense_below else _CHEAP if tol < limits.loose else 0
-        if width * self.bench.lowered.unknowns < cheap or digits < _SURE:
+        if width * self.bench.lowered.unknowns < cheap or digits < _SURE or self._is_algebraic:
             return 2 * width
         wanted = _SPARE - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
@@ -139,7 +139,7 @@ class WavePlan(Plan):
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         beginning = self.extra.around and self.now.relative > _BEGINNING
-        if (beginning or self.extra.fields) and self._tried < _WIDTHS:
+        if self._tried < _WIDTHS and (beginning or self.extra.fields):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
@@ -157,6 +157,11 @@ class WavePlan(Plan):
             return False
         before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
         return before > _BEGUN and after / before > 0.9 * self._width(self.now) / self._width(self.last)
+
+    @property
+    def _is_algebraic(self) -> bool:
+        """Whether corners of a nonlinear system leave more to waves than the powers that were added."""
+        return bool(self.extra.fields) and not self.bench.lowered.is_linear
 
     def advance(self) -> None:
         nodes = self._next
@@ -261,7 +266,10 @@ class WavePlan(Plan):
             self.status = Status.UNDETERMINED
             return
         stale = self._is_stale(now, last)
-        if not (flat or at_limit or stale or self._promising(now, last)):
+        # Beside corners of systems residuals stop to fall before the solution does.
+        settled = last is not None and self._left(limits.flat, now, last) < now.relative < limits.holds
+        enough = stale or (settled and bool(self.extra.fields))
+        if not (flat or at_limit or enough or self._promising(now, last)):
             return
         other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
         if stale and self.best is not None:
@@ -339,6 +347,8 @@ class WavePlan(Plan):
         falling = now.relative < min(0.3 * last.relative, limits.fits)
         if not (now.relative < enough or falling):
             return False
+        if self._is_algebraic and now.relative < enough:
+            return True  # the change of a doubling says little about the next one
         difference = now.values - last.values
         change = estimated(difference, difference, now.sizes, self.bench.where_held, limits.safety)
         fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
