@@ -30,7 +30,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from benchmarks.mutations import Mutant, mutants
+from benchmarks.mutations import THRESHOLDS, Mutant, mutants
 
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / ".mutants"
@@ -45,6 +45,7 @@ DOORS = (
 )  # fmt: skip
 """Files of tests that hardly look at numbers."""
 FIRST = ("test_thresholds", "test_regressions", "test_manufactured", "test_solver", "test_evolution")
+_BESIDE = 100
 BASELINE = Mutant("nothing changed", "__init__.py", 0, 0, "")
 
 
@@ -134,6 +135,8 @@ def _first_failure(output: str) -> str:
 
 def key_of(mutant: Mutant) -> str:
     source = (ROOT / "src" / "pibls" / mutant.file).read_text(encoding="utf-8")
+    if mutant.file == THRESHOLDS:  # what stands beside it there is no part of it
+        return digest(mutant.file, source[max(mutant.start - _BESIDE, 0) : mutant.start], mutant.text)
     return digest(mutant.file, mutant.applied(source))
 
 
@@ -197,6 +200,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="only changes whose name or file contains this")
     parser.add_argument("--list", action="store_true", help="name them and what is known; run nothing")
+    parser.add_argument("--lines", action="store_true", help="only lines of the core, no thresholds")
     parser.add_argument("--near", action="store_true", help="without the tests of the doors")
     parser.add_argument("--select", default="not slow", help="pytest -m")
     parser.add_argument("--least", type=float, default=0.0, help="fail if a smaller share was noticed")
@@ -205,6 +209,8 @@ def main() -> int:
     tests = digest_of_tests()
     every, lost = mutants(ROOT / "src" / "pibls")
     wanted = [m for m in every if given.only in m.name or given.only in m.file]
+    if given.lines:
+        wanted = [m for m in wanted if m.file != THRESHOLDS]
     if not given.list and not run(wanted, tests, given.workers, given.select, given.near):
         return 2
     if given.list:

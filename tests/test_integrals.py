@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.domain import Boundary, Shape
 from pibls.domain.quadrature import rule_boundary, rule_inside, settled
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text
@@ -265,3 +266,32 @@ def test_not_in_equations_and_not_in_cells() -> None:
     with pytest.raises(ProblemError, match="one basis for the whole domain"):
         pibls.solve(problem, basis=pibls.Decomposed((2, 2), pibls.Waves(40, scale=4.0)))
     assert pibls.solve(problem)(0.2, 0.7) == pytest.approx(1.0, abs=1e-10)
+
+
+class _Round(Shape):
+    """A unit disc that only says what it contains."""
+
+    coordinates = (x, y)
+    bounds = ((-1.3, 1.1), (-1.2, 1.3))
+
+    def contains(self, X: Any) -> Any:
+        return (X**2).sum(axis=1) < 1.0
+
+    def interior(self, n: int, rng: np.random.Generator) -> Any:
+        r, a = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
+        return np.column_stack([r * np.cos(a), r * np.sin(a)])
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
+        a = 2 * np.pi * rng.random(n)
+        X = np.column_stack([np.cos(a), np.sin(a)])
+        return Boundary(X, X, (self,) * n)
+
+
+def test_the_error_over_a_shape_of_ones_own_holds() -> None:
+    """It was 1e-4 off and said 1e-11: two rules of one size were compared."""
+    shape, exact = _Round(), sp.exp(x) * sp.cos(y)
+    w = sp.Function("w")(x, y)
+    problem = pibls.Problem(shape, [w.diff(x, 2) + w.diff(y, 2)], [pibls.Dirichlet(w, exact)])
+    solution = pibls.solve(problem, tol=1e-6)
+    found = solution.integral(w)
+    assert abs(float(found) - np.pi) <= found.error < 1e-5

@@ -205,8 +205,16 @@ def test_a_plate_with_a_hole_has_waves_around_it() -> None:
 def test_what_pieces_cannot_do_is_said() -> None:
     _, k, _ = inclusion(2, 1)
     flux = pibls.div(k * pibls.grad(u))
-    with pytest.raises(pibls.ProblemError, match="no integral where something jumps"):
-        pibls.solve(pibls.Problem(SQUARE, [flux], [pibls.Condition(sp.Eq(pibls.integral(u), 0))]))
+    late = sp.Function("u")(x, y, t)
+    moving = sp.Piecewise((2, x**2 + y**2 < (1 + t) / 4), (1, True))
+    with pytest.raises(pibls.ProblemError, match="on a surface that moves"):
+        pibls.solve(
+            pibls.Problem(
+                SQUARE.during(t, 0, 1),
+                [sp.Eq(late.diff(t), pibls.div(moving * pibls.grad(late)))],
+                [pibls.Initial(late, 0), pibls.Condition(sp.Eq(pibls.integral(late), 0))],
+            )
+        )
     with pytest.raises(pibls.ProblemError, match="no DiracDelta beside what jumps"):
         pibls.solve(pibls.Problem(SQUARE, [flux - sp.DiracDelta(x)], [pibls.Dirichlet(u, 0)]))
     steps = sp.floor(3 * (x + y)) + 10
@@ -221,3 +229,29 @@ def test_what_pieces_cannot_do_is_said() -> None:
     grid = sp.Piecewise((2, sp.sin(80 * (x + y)) > 0), (1, True))
     with pytest.raises(pibls.ProblemError, match="at most 40 pieces"):
         pibls.solve(conducts(grid))
+
+
+@pytest.mark.parametrize("where", ["all", "disc", "line", "side"])
+def test_an_integral_over_materials(where: str) -> None:
+    """A flux at all sides leaves a constant free; an integral says which it is, exact in each material."""
+    _, k, exact = inclusion(20, 1)
+    outside = exact.args[-1].expr
+    sides = [pibls.Neumann(u, sign * outside.diff(c), on=sp.Eq(c, sign)) for c in (x, y) for sign in (-1, 1)]
+    disc = pibls.Disk((x, y), (0, 0), 0.5)
+    total, over = {
+        "all": (sp.Integer(12), None),
+        "disc": (3 * sp.pi / 4, disc),
+        "line": (sp.Integer(6), sp.Eq(x, 0)),
+        "side": (sp.Integer(24), SQUARE.boundary),
+    }[where]
+    mean = pibls.Condition(sp.Eq(pibls.integral(u, over=over), total))
+    problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u))], [*sides, mean])
+    check(problem, exact + 3)
+
+
+def test_no_integral_along_an_interface() -> None:
+    _, k, _ = inclusion(20, 1)
+    along = pibls.Condition(sp.Eq(pibls.integral(u, over=sp.Eq(x**2 + y**2, sp.Rational(1, 4))), 1))
+    problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u))], [pibls.Neumann(u, 0), along])
+    with pytest.raises(pibls.ProblemError, match="along a surface on which something jumps"):
+        pibls.solve(problem)

@@ -59,3 +59,15 @@ def test_four_dimensions_are_too_many() -> None:
     problem = pibls.Problem(ball, [sum(u.diff(c, 2) for c in names)], [pibls.Dirichlet(u, 0)])
     with pytest.raises(pibls.ProblemError, match=r"plot\(\): expected a domain of at most three dimensions"):
         problem.plot()
+
+
+@pytest.mark.parametrize("where", [x**2 + y**2 < sp.Rational(1, 4), DISK.inside, x < sp.Rational(1, 3)])
+def test_interfaces_are_drawn(where: Any) -> None:
+    u = sp.Function("u")(x, y)
+    k = sp.Piecewise((10, where), (1, True))
+    problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u))], [pibls.Dirichlet(u, 0)])
+    axes = problem.plot()
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()][1:] == ["where materials or sources change"]
+    dotted = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
+    assert len(dotted) == 1

@@ -13,6 +13,7 @@ from pibls.domain import box_of, space_of
 from pibls.errors import ProblemError
 from pibls.io.problem_file import parse_problem
 from pibls.io.writing import problem_text
+from pibls.problem.materials import materials_of
 
 x, y, z, r, t = sp.symbols("x y z r t")
 DISK = pibls.Disk((x, y), (0.5, 0.5), 0.2)
@@ -159,3 +160,53 @@ def test_what_is_wrong_is_said(name: str) -> None:
     shapes, domain, message = BAD[name]
     with pytest.raises(ProblemError, match=message):
         read(shapes, domain)
+
+
+INSIDE = """
+equations = ["div(k*grad(u)) = -f"]
+
+[shapes]
+blob = { spline = { coordinates = ["x", "y"], points = [[0.4, 0], [0, 0.3], [-0.4, 0], [0, -0.3]] } }
+spot = { disk = { center = { x = 0.6, y = 0.6 }, radius = 0.2 } }
+
+[domain]
+x = [-1, 1]
+y = [-1, 1]
+
+[definitions]
+k = "if(inside(blob), 10, 1)"
+f = "if(inside(spot) and x > 0, 1, 0)"
+
+[[conditions]]
+dirichlet = "u"
+value = 0
+"""
+
+
+def test_inside_in_a_file() -> None:
+    """Materials and sources by the name of a shape, also of one without a formula; written and read back."""
+    problem = parse_problem(INSIDE).problem
+    materials = materials_of(problem)
+    assert materials is not None
+    assert len(materials) == 3
+    again = parse_problem(problem_text(problem)).problem
+    assert "inside(" in problem_text(problem)
+    assert problem_text(again) == problem_text(problem)
+    X = np.array([[0.0, 0.0], [0.6, 0.6], [0.9, -0.9]])
+    other = materials_of(again)
+    assert other is not None
+    assert [len(set(m.locate(X).tolist())) for m in (materials, other)] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("inside(blob)", "inside(blub)", "Did you mean blob"),
+        ("inside(blob)", "inside(blob, spot)", "the name of a shape in inside"),
+        ("inside(blob)", "blob", "a relation such as"),
+        ('f = "if(inside(spot) and x > 0, 1, 0)"', 'f = "inside(spot)"', "a function of the language"),
+    ],
+)
+def test_inside_of_what(old: str, new: str, words: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=words):
+        parse_problem(INSIDE.replace(old, new))

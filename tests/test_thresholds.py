@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import sympy as sp
 import pibls
 from pibls.problem.lowering import lower
 from pibls.search import attempt as attempts
+from pibls.search import waves
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
@@ -24,6 +26,7 @@ from pibls.search.followed import Demand
 from pibls.search.probe import Probed
 from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
+from pibls.search.windows import Follower
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
 from pibls.status import Status
@@ -217,6 +220,49 @@ def test_waves_lean_where_the_solution_does(source: Any, stretched: bool) -> Non
     assert len(one.budget.history) > 5 or not stretched
 
 
+@pytest.mark.parametrize(("fall", "leans"), [(0.5, True), (1e-2, False)])
+def test_a_doubling_that_gains_enough_goes_on(
+    fall: float, leans: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, residual = [], [0.1]
+
+    def attempted(self: WavePlan, *_: Any, **__: Any) -> Attempt:
+        residual[0] *= fall
+        return found(residual[0], nodes=128 * 2 ** (self._tried - 1))
+
+    def stretched(self: WavePlan, now: Attempt, nodes: int) -> Attempt:
+        asked.append(nodes)
+        return now
+
+    monkeypatch.setattr(WavePlan, "_attempt", attempted)
+    monkeypatch.setattr(WavePlan, "_other_stretch", stretched)
+    monkeypatch.setattr(WavePlan, "_judge", lambda *_: None)
+    one = plan(problem=plane())
+    one.advance()
+    one.advance()
+    assert bool(asked) is leans
+
+
+@pytest.mark.parametrize(("nodes", "asked"), [(1000, True), (300, False)])
+def test_where_a_wider_one_is_expensive_a_second_opinion_is_asked(nodes: int, asked: bool) -> None:
+    """Though the last two differ: what was gained since says nothing about what is left."""
+    now, last = found(5e-12, 1.0, nodes=nodes), found(6e-12, 2.0, nodes=nodes // 2)
+    assert bool(plan()._promising(now, last)) is asked
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.5, Status.NO_SOLUTION), (0.01, Status.UNDETERMINED)])
+def test_data_that_are_left_over_contradict_each_other(
+    share: float, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waves, "left_over", lambda *_: share)
+    monkeypatch.setattr(WavePlan, "_undetermined", lambda *_: True)
+    one = plan()
+    for _ in range(4):
+        if one.status is None:
+            one.advance()
+    assert one.status is status
+
+
 def test_a_smooth_solution_is_found_without_looking_for_a_lean() -> None:
     solution = pibls.solve(pibls.cases["TC-6"].problem, tol=1e-8)
     widths = [told.nodes for told in solution.history]
@@ -304,3 +350,35 @@ def test_windows_are_asked_for_more_than_the_tolerance(problem: Any, tail: float
     least = Demand.of(1e-20, bench).tail
     assert 1e-16 <= least <= 1e-12
     assert least <= 1e-14 or bench.lowered.dimension > 1
+    assert least >= 1e-14 or bench.lowered.dimension == 1
+
+
+def test_a_bump_gets_as_many_cells_as_it_needs() -> None:
+    """6 of them; asked for a thousandth of the tail 10, for a thousand times more 14, after two failures."""
+    problem = pibls.Problem(
+        pibls.Interval(x, -1, 1),
+        [sp.Eq(u(x).diff(x, 2) - u(x), 1 / (1 + 10000 * x**2))],
+        [pibls.Dirichlet(u(x), 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-3)
+    assert solution.converged
+    assert 4 <= solution.history[-1].cells <= 8
+
+
+def test_orbits_are_asked_for_more_than_the_tolerance_and_not_for_all() -> None:
+    t = sp.Symbol("t")
+    a, b = (sp.Function(name)(t) for name in "ab")
+    problem = pibls.Problem(
+        pibls.Interval(t, 0, 15),
+        [sp.Eq(a.diff(t), a - a * b / 2), sp.Eq(b.diff(t), a * b / 2 - b)],
+        [pibls.Initial(a, 10), pibls.Initial(b, 5)],
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    assert solution.converged
+    assert 3e-11 < solution.error.max < 1e-6
+
+
+def test_a_window_is_at_most_twice_as_long_as_the_last() -> None:
+    bench = plan(problem=plane()).bench
+    follower = SimpleNamespace(bench=bench, demand=Demand.of(1e-8, bench))
+    assert 1.5 <= Follower._factor(follower, 1e-17, 0.0, 10.0) <= 4.0  # type: ignore[arg-type]

@@ -56,7 +56,8 @@ def solve(
     seed
         Same seed, same result.
     max_nodes
-        The largest number of columns of one dense least-squares system; cells may have 25 times as many.
+        The largest number of columns of one dense least-squares system; cells may have 25 times as many, and
+        products along the axes of a box as many coefficients as a quarter of that system has entries.
     time_limit
         Seconds that the solve may take.
     progress

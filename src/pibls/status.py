@@ -28,7 +28,8 @@ class Status(Enum):
     )
     ROUGH = (
         "The data contradict each other at the start, where no function is close to them: the error is large "
-        "there and falls with time. error.over_time() says how far to trust it when."
+        "there, and falls with time where the equation smooths; kinks that travel are carried along. "
+        "error.over_time() says how far to trust it when."
     )
     STOPPED = (
         "The solution could be followed from its start, but not to the end of its time: it may blow up, or "

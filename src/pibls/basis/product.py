@@ -37,15 +37,37 @@ def legendre(s: Array, n: int, order: int = 0) -> Array:
 
 def waves(s: Array, n: int, order: int = 0) -> Array:
     """∂^order of 1, cos πs, sin πs, cos 2πs, … at s, (N, n) with odd n."""
-    k = np.pi * np.arange(1, n // 2 + 1)
-    # Whole turns are taken off first, so that both ends of a period agree to the last digit.
-    angle = np.asarray(s)[:, None] * k
-    out = np.empty((len(angle), n))
-    out[:, 0] = 1.0 if order == 0 else 0.0
-    cosine, sine = np.cos(angle), np.sin(angle)
-    turned = [(cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine)][order % 4]
-    out[:, 1::2], out[:, 2::2] = turned[0] * k**order, turned[1] * k**order
+    most = n // 2
+    # e^{iπks} as products, twice as many at a time: one rounding error for each doubling.
+    turned = np.empty((len(s), most + 1), dtype=complex)
+    turned[:, 0] = 1.0
+    turned[:, 1:2] = np.exp(1j * np.pi * np.asarray(s))[:, None]
+    done = 1
+    while done < most:
+        more = min(done, most - done)
+        turned[:, done + 1 : done + 1 + more] = turned[:, 1 : 1 + more] * turned[:, done : done + 1]
+        done += more
+    if order:
+        turned *= (1j * np.pi * np.arange(most + 1)) ** order
+    out = np.empty((len(turned), n))
+    out[:, 0] = turned[:, 0].real
+    # Re and Im of (iπk)^m e^{iπks} are the derivatives of the cosine and of the sine.
+    out[:, 1::2], out[:, 2::2] = turned[:, 1:].real, turned[:, 1:].imag
     return out
+
+
+def wave_sums(u: Array, points: int, order: int = 0) -> Array:
+    """∂^order of Σ u_i f_i, f = 1, cos πs, sin πs, …, at ``points`` ≥ n midpoints of equal parts of [-1, 1].
+
+    u is (…, n, m), the result (…, points, m): a Fourier transform instead of a table.
+    """
+    n = u.shape[-2]
+    k = np.arange(n // 2 + 1)
+    c = np.empty((*u.shape[:-2], len(k), u.shape[-1]), dtype=complex)
+    c[..., 0, :] = 2.0 * u[..., 0, :]
+    c[..., 1:, :] = u[..., 1::2, :] - 1j * u[..., 2::2, :]
+    turned = 0.5 * points * (1j * np.pi * k) ** order * np.exp(1j * np.pi * k * (1.0 / points - 1.0))
+    return np.asarray(np.fft.irfft(c * turned[:, None], points, axis=-2))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,11 +51,16 @@ Operator = tuple[tuple[MultiIndex, float], ...]
 """Σ c ∂^α with numbers c, as pairs (α, c)."""
 
 
-def operated(basis: Basis, X: Array, operators: Sequence[Operator]) -> list[Array]:
-    """Σ c ∂^α A at the points for each operator, arrays (N, M) in Fortran order."""
+def operated(
+    basis: Basis, X: Array, operators: Sequence[Operator], targets: Mapping[Operator, Array] | None = None
+) -> list[Array]:
+    """Σ c ∂^α A at the points for each operator, arrays (N, M) in Fortran order.
+
+    ``targets``: where some of them may be written, if the basis can.
+    """
     own = getattr(basis, "operated", None)
     if own is not None:
-        found: list[Array] = own(X, operators)
+        found: list[Array] = own(X, operators, targets)
         return found
     alphas = sorted({alpha for terms in operators for alpha, _ in terms})
     tables = dict(zip(alphas, basis.jets(X, alphas), strict=True))

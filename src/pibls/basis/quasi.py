@@ -73,6 +73,12 @@ def _unshifted(n: int, d: int) -> npt.NDArray[np.uint64]:
 
 def halton(n: int, d: int, rng: np.random.Generator) -> Array:
     """The first n Halton points, shifted at random modulo 1."""
+    return np.asarray((_unmoved(n, d) + rng.random(d)) % 1.0)
+
+
+@lru_cache(maxsize=64)
+def _unmoved(n: int, d: int) -> Array:
+    """The first n Halton points: every solve asks for the same ones."""
     out = np.zeros((n, d))
     for j, prime in enumerate(_primes(d)):
         index, weight = np.arange(1, n + 1), 1.0
@@ -80,7 +86,7 @@ def halton(n: int, d: int, rng: np.random.Generator) -> Array:
             weight /= prime
             out[:, j] += weight * (index % prime)
             index //= prime
-    return np.asarray((out + rng.random(d)) % 1.0)
+    return out
 
 
 def _primes(count: int) -> list[int]:

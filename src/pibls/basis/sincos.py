@@ -1,4 +1,4 @@
-r"""cos s = (1 - τ²)/(1 + τ²), sin s = 2τ/(1 + τ²), τ = tan(s/2): cosine and sine of an array together.
+r"""cos s = 2/(1 + τ²) - 1, sin s = 2τ/(1 + τ²), τ = tan(s/2): cosine and sine of an array together.
 
 NumPy's sine and cosine use no vector instructions for double precision. Its tangent does on machines with
 AVX-512, and both follow from it: ten times faster, errors up to 3·10⁻¹⁶. Elsewhere they come from a table:
@@ -59,11 +59,10 @@ def from_tangent(s: Array, cosine: Array, sine: Array) -> None:
     np.multiply(s, 0.5, out=t)
     np.tan(t, out=t)
     np.multiply(t, t, out=z)
-    d = z + 1.0
-    np.subtract(1.0, z, out=z)
-    z /= d
-    t += t
-    t /= d
+    z += 1.0
+    np.divide(2.0, z, out=z)
+    t *= z
+    z -= 1.0
 
 
 def from_table(s: Array, cosine: Array, sine: Array) -> None:

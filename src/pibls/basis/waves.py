@@ -11,8 +11,8 @@ often sums of functions of few variables, and a dense frequency spends its width
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -103,6 +103,10 @@ class WaveBasis:
     frequencies: Array
     centre: Array
     half: Array
+    _known: dict[MultiIndex, tuple[Array, Array]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Factors that were asked for: the equations ask for the same few at every place."""
 
     @property
     def size(self) -> int:
@@ -111,13 +115,19 @@ class WaveBasis:
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         return self.operated(X, [((alpha, 1.0),) for alpha in alphas])
 
-    def operated(self, X: Array, operators: Sequence[Operator]) -> list[Array]:
-        """Σ c ∂^α A for each operator: a table for what is of even order, one for what is of odd order."""
+    def operated(
+        self, X: Array, operators: Sequence[Operator], targets: Mapping[Operator, Array] | None = None
+    ) -> list[Array]:
+        """Σ c ∂^α A for each operator: a table for what is of even order, one for what is of odd order.
+
+        ``targets``: where some of them are to be written.
+        """
         cosine, sine = self._waves(X)
         m = cosine.shape[1]
         out = []
         for terms in operators:
-            A = np.empty((len(X), 2 * m), order="F")
+            there = None if targets is None else targets.get(terms)
+            A = np.empty((len(X), 2 * m), order="F") if there is None else there
             begun = False
             for odd in (0, 1):
                 found = [(c, self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
@@ -158,6 +168,11 @@ class WaveBasis:
 
     def _factors(self, alpha: MultiIndex) -> tuple[Array, Array]:
         """(cos, sin)⁽ᵏ⁾ = (cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos), …: signs and powers of w."""
+        if alpha not in self._known:
+            self._known[alpha] = self._signed_powers(alpha)
+        return self._known[alpha]
+
+    def _signed_powers(self, alpha: MultiIndex) -> tuple[Array, Array]:
         order = sum(alpha)
         factor = np.ones(self.frequencies.shape[1])
         for w, h, a in zip(self.frequencies, self.half, alpha, strict=True):

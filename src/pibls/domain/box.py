@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Box(Shape):
         object.__setattr__(self, "coordinates", tuple(sides))
         object.__setattr__(self, "bounds", tuple(ends))
 
-    @property
+    @cached_property
     def faces(self) -> tuple[Face, ...]:
         """The 2d sides."""
         d = len(self.coordinates)

@@ -13,10 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import label
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import ConvexHull, Delaunay, QhullError, cKDTree
 
 from pibls.arrays import Array, Mask
 from pibls.domain.face import Boundary, Face
@@ -57,6 +53,8 @@ class Division:
 
     @classmethod
     def of(cls, domain: Domain, kind: Kind, faces: Sequence[Face]) -> Division:
+        from scipy.spatial import cKDTree
+
         X = _samples(domain, faces)
         made_of = kind(X)
         samples, kinds = [], []
@@ -131,6 +129,9 @@ class Division:
 
         A gap is what of the convex hull is not in the piece. A long one has several circles.
         """
+        from scipy.ndimage import label
+        from scipy.spatial import ConvexHull, Delaunay, QhullError, cKDTree
+
         box = self.box(piece)
         d, samples = len(box), self.samples[piece]
         try:
@@ -188,6 +189,10 @@ def _spread(n: int, dimension: int) -> Array:
 
 def _together(X: Array, domain: Domain, kind: Kind, number: int) -> list[Array]:
     """Points of one kind, by what hangs together."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
     if len(X) < _FEW:
         return [X]
     _, near = cKDTree(X).query(X, min(_NEIGHBOURS + 1, len(X)))

@@ -87,3 +87,23 @@ def in_ball(center: Array, radius: float, n: int) -> Rule:
         height = np.array([center[-1] + radius * np.sin(a)])
         parts.append(below.across(height, np.array([np.pi * share * radius * np.cos(a)])))
     return Rule.joined(parts, len(center))
+
+
+def in_round_ball(center: Array, radius: float, n: int) -> Rule:
+    """A ball in space: Gauss's rules in r² and in height, equal steps around; exact to the degree 2n - 1."""
+    from scipy.special import roots_jacobi
+
+    s, ws = roots_jacobi(n // 2 + 1, 0.0, 0.5)  # ∫ f r² dr = ½ ∫ f √σ dσ, σ = r²
+    r = radius * np.sqrt(0.5 * (s + 1.0))
+    wr = 0.5 * radius**3 * ws / 2.0**1.5
+    x, w = gauss(n)
+    height = 2.0 * x - 1.0
+    angle = 2.0 * np.pi * (np.arange(2 * n) + 0.5) / (2 * n)
+    ring = np.sqrt(1.0 - height**2)
+    unit = np.stack(
+        [np.outer(ring, np.cos(angle)), np.outer(ring, np.sin(angle)), np.outer(height, np.ones(2 * n))],
+        axis=-1,
+    ).reshape(-1, 3)
+    round_weights = np.repeat(2.0 * w, 2 * n) * (np.pi / n)
+    points = np.asarray(center) + (r[:, None, None] * unit[None]).reshape(-1, 3)
+    return Rule.inside(points, np.outer(wr, round_weights).ravel())

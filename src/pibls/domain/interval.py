@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Interval(Shape):
         object.__setattr__(self, "coordinates", (x,))
         object.__setattr__(self, "bounds", (ends,))
 
-    @property
+    @cached_property
     def faces(self) -> tuple[Face, ...]:
         """The two ends."""
         return tuple(FlatFace(self, self.bounds, 0, side) for side in (0, 1))

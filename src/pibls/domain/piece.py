@@ -9,12 +9,21 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.division import Division
-from pibls.domain.face import Boundary, Face
+from pibls.domain.face import Boundary, Face, Keep
 from pibls.domain.protocol import Domain, FullDomain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
 _ROUNDS = 60
+_BESIDE = 1e-9  # of a piece: as far inside is a point of its boundary looked for
+
+
+def bounded(space: Domain) -> tuple[Domain, Keep]:
+    """The domain whose boundary bounds a piece, and which points of it do; else a domain, and all of them."""
+    if not isinstance(space, Piece):
+        return space, lambda found: np.ones(len(found.points), dtype=np.bool_)
+    size = float((space.bounds[:, 1] - space.bounds[:, 0]).min())
+    return space.domain, lambda found: space.locates(found.points - _BESIDE * size * found.normals)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Piece(Known):
     domain: Domain
     division: Division
     number: int
+    inner: tuple[Face, ...] = ()
+    """Its faces towards other pieces, where they are wanted: a rule for integrals ends at them."""
 
     @property
     def coordinates(self) -> tuple[Any, ...]:
@@ -41,11 +52,11 @@ class Piece(Known):
 
     @property
     def faces(self) -> tuple[Face, ...]:
-        return faces_of(self.domain)
+        return (*faces_of(self.domain), *self.inner)
 
     @property
     def space(self) -> Domain:
-        return space_of(self.domain)
+        return self if self.inner and time_of(self.domain) is None else space_of(self.domain)
 
     @property
     def time(self) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,21 +24,27 @@ from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Face, Keep, stretches
 from pibls.domain.flat import FlatFace
-from pibls.domain.gauss import Rule, gauss, in_ball, on_box
+from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
 from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, within
 from pibls.domain.revolution import Revolution
+from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
 _LOOKED = 256  # places on a line that are asked whether they lie inside
 _BISECTIONS = 50
+_FEW_TURNS, _ZOOMS = 64, 4
 _SETTLED = 1e-13
 _RNG = np.random.default_rng(0)
 
 
 def settled(make: Callable[[int], Rule], n: int, most: int) -> Rule:
-    """The rule of about n nodes, or of more where a smooth function needs more to be integrated there."""
+    """The rule of about n nodes, or of more where a smooth function needs more to be integrated there.
+
+    Where it never settles, rules of other n differ in size: what is left then shows between them.
+    """
+    most = max(int(most * (0.7 + 0.3 * ((0.618 * n) % 1.0))), n)
     now = make(n)
     while n < most:
         n = min(int(1.6 * n) + 1, most)
@@ -66,7 +72,8 @@ def rule_inside(domain: Any, n: int) -> Rule:
     if isinstance(domain, Box):
         return on_box(box_of(domain), n)
     if isinstance(domain, Ball) and len(domain.coordinates) > 2:
-        return in_ball(np.array(domain.center), domain.radius, n)
+        rule = in_round_ball if len(domain.coordinates) == 3 else in_ball
+        return rule(np.array(domain.center), domain.radius, n)
     if isinstance(domain, Extrusion):
         x, w = gauss(n)
         height = domain.high - domain.low
@@ -86,11 +93,28 @@ def rule_inside(domain: Any, n: int) -> Rule:
 def rule_common(shape: Any, domain: Any, n: int) -> Rule:
     """A rule over the part of a shape that lies in the domain."""
     found = rule_inside(shape, n)
-    if bool(np.all(within(domain, found.points))):
+    inside = within(domain, found.points)
+    if bool(np.all(inside)):
         return found
+    if len(domain.coordinates) == 2 and all(f.has_chart for f in (*faces_of(shape), *faces_of(domain))):
+        return in_columns(cast("Domain", _Common(shape, domain)), n)
     from pibls.domain.csg import Intersection
 
     return rule_inside(Intersection((shape, domain)), n)
+
+
+class _Common(Known):
+    """What two plane domains have in common, with all faces of both: they may touch, or share a face."""
+
+    def __init__(self, one: Domain, other: Domain) -> None:
+        self._both = (one, other)
+        self.coordinates = tuple(other.coordinates)
+        self.faces = (*faces_of(one), *faces_of(other))
+        boxes = np.array([box_of(one), box_of(other)])
+        self.bounds = np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
+
+    def contains(self, X: Array) -> Any:
+        return np.logical_and(*(np.asarray(d.contains(X), dtype=bool) for d in self._both))
 
 
 def rule_boundary(domain: Domain, n: int, keep: Keep | None = None) -> Rule:
@@ -151,9 +175,10 @@ def _lines(contains: Any, box: Array, n: int) -> Rule:
         return Rule.inside(np.empty((1, 0))[inside], np.ones(1)[inside])
     low, high = box[0]
     panels = max(n // 2, 4) if d > 1 else 1
-    across = _panels(box[1:], panels)
+    across = _panels(box[1:], panels) if d != 2 else _between_turns(contains, box, n)
     m = len(across.weights)
-    u = np.linspace(low, high, _LOOKED + 1)
+    # A line that is shorter than their distance is not seen: that must not be the same in two rules.
+    u = np.linspace(low, high, (_LOOKED if d != 2 else 8 * (_LOOKED + n)) + 1)
     middles = 0.5 * (u[1:] + u[:-1])
 
     def asked(rows: Any, x: Array) -> Any:
@@ -178,6 +203,60 @@ def _lines(contains: Any, box: Array, n: int) -> Rule:
     rest = np.repeat(across.points[line], len(x), axis=0)
     weights = (across.weights[line] * length)[:, None] * w
     return Rule.inside(np.column_stack([X.ravel(), rest]), weights.ravel())
+
+
+def _between_turns(contains: Any, box: Array, n: int) -> Rule:
+    """Heights of a plane shape, Gauss's rule between those at which lines appear, part, join or vanish.
+
+    There the ends of a line move like a square root, which a substitution makes smooth.
+    """
+    (left, right), (low, high) = box
+    looked = _LOOKED + 2 * n
+    x = left + (right - left) * (np.arange(looked) + 0.5) / looked
+
+    def asked(x: Array, y: Array) -> Any:
+        """(heights, places): which points lie inside."""
+        return contains(np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])).reshape(len(y), -1)
+
+    y = low + (high - low) * (np.arange(-1, looked + 1) + 0.5) / looked
+    masks = asked(x, y[1:-1])
+    none = np.zeros((1, looked), dtype=bool)
+    masks = np.concatenate([none, masks, none])  # beyond its bounds there is nothing
+    count = np.count_nonzero(np.diff(np.pad(masks, ((0, 0), (1, 1))).astype(int), axis=1), axis=1)
+    spots = np.flatnonzero(count[1:] != count[:-1])
+    turns = [_turn(asked, x, masks[i : i + 2], y[i : i + 2]) for i in spots[:_FEW_TURNS]]
+    cuts = np.unique(np.concatenate([[low], np.clip(turns, low, high), [high]]))
+    parts = []
+    for start, stop in pairwise(cuts.tolist()):
+        s, w = gauss(max(ceil(n * (stop - start) / (high - low)), 1) + 12)
+        t, dt = np.sin(0.5 * np.pi * s) ** 2, 0.5 * np.pi * np.sin(np.pi * s)
+        parts.append(Rule.inside((start + (stop - start) * t)[:, None], (stop - start) * w * dt))
+    return Rule.joined(parts, 1)
+
+
+def _turn(asked: Any, x: Array, masks: Any, ends: Array) -> float:
+    """The height between two lines at which one begins, ends or is parted: ever closer to the place."""
+    more = int(
+        np.count_nonzero(np.diff(masks[1].astype(int))) > np.count_nonzero(np.diff(masks[0].astype(int)))
+    )
+    here, there = float(ends[more]), float(ends[1 - more])
+    changed = np.flatnonzero(masks[0] != masks[1])
+    state, places = bool(masks[more][changed[len(changed) // 2]]), x
+    for _ in range(_ZOOMS):
+        # What is only on one side shrinks to a point: look where it was last seen.
+        a, b, seen = here, there, places[changed]
+        for _ in range(_BISECTIONS):
+            c = 0.5 * (a + b)
+            mask = asked(places[changed], np.array([c]))[0] == state
+            if mask.any():
+                a, seen = c, places[changed][mask]
+            else:
+                b = c
+        step = float(places[1] - places[0])
+        here = a
+        places = np.linspace(seen[0] - step, seen[-1] + step, _LOOKED + 1)
+        changed = np.arange(len(places))
+    return 0.5 * (a + b)
 
 
 def _panels(box: Array, count: int) -> Rule:

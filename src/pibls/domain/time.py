@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,15 +52,15 @@ class During(Known):
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "stop", stop)
 
-    @property
+    @cached_property
     def coordinates(self) -> tuple[Any, ...]:
         return (*self.space.coordinates, self.time)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
         return (*((float(a), float(b)) for a, b in box_of(self.space)), (self.start, self.stop))
 
-    @property
+    @cached_property
     def faces(self) -> tuple[Face, ...]:
         """The space-time side walls."""
         return tuple(Extruded(face, self.start, self.stop) for face in faces_of(self.space))

@@ -66,6 +66,19 @@ class Part:
 
 
 @dataclass(frozen=True)
+class InSpace:
+    """The same for an object in space, of a solution in space and time."""
+
+    role: str
+
+    def write(self, value: Any, writer: Writer) -> Any:
+        return writer.part(value, self.role)
+
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
+        return reader.in_space().part(record.record(key), self.role)
+
+
+@dataclass(frozen=True)
 class Several:
     """A tuple of one kind of entry, with at least so many."""
 

@@ -10,6 +10,8 @@ from pibls.basis import (
     AnnularBasis,
     BroadBasis,
     ChebyshevBasis,
+    DegreeBasis,
+    EvolvingBasis,
     FeatureBasis,
     JoinedBasis,
     MirroredBasis,
@@ -21,13 +23,13 @@ from pibls.basis import (
 )
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
-from pibls.io.entries import Entry, Flag, Floats, Maybe, Numbers, Part, Real, Several, Shared, Word
+from pibls.io.entries import Entry, Flag, Floats, InSpace, Maybe, Numbers, Part, Real, Several, Shared, Word
 from pibls.io.entries import Whole as Count
 from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Pieces, Whole, Windows
+from pibls.space import Cells, CellTree, Lattice, Pieces, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -51,6 +53,21 @@ def _are_products(basis: ProductBasis, d: int) -> str | None:
     if any(a >= d or basis.sizes[a] % 2 == 0 for a in basis.repeated):
         return f"waves along {basis.repeated}"
     return None if np.all(basis.half > 0) else "cells without a size"
+
+
+def _is_of_degree(basis: DegreeBasis, d: int) -> str | None:
+    good = 0 <= basis.degree <= _ORDERS and 0 < basis.size <= _MOST and bool(np.all(basis.half > 0))
+    return None if good else f"polynomials of the degree {basis.degree} in {d} coordinates"
+
+
+def _evolves(basis: EvolvingBasis, d: int) -> str | None:
+    good = (
+        d > 1
+        and 0 < basis.moments <= _ORDERS
+        and basis.half[0] > 0
+        and type(basis.space) is not EvolvingBasis
+    )
+    return None if good else f"{basis.moments} polynomials in time, {d} coordinates"
 
 
 def _is_annular(basis: AnnularBasis, d: int) -> str | None:
@@ -81,7 +98,7 @@ def _is_polar(basis: PolarBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
-    if isinstance(space, Pieces):
+    if isinstance(space, (Pieces, Lattice)):
         return space.unknowns
     while not isinstance(space, Whole):
         space = space.parts[0]
@@ -105,6 +122,17 @@ def _are_cells(space: Cells, d: int) -> str | None:
     if len(space.tree) != len(space.parts):
         return f"{len(space.parts)} parts for {len(space.tree)} cells"
     return _alike(space.parts, (Whole,))
+
+
+def _is_lattice(space: Lattice, d: int) -> str | None:
+    if not len(space.edges) == len(space.sizes) == d:
+        return f"{len(space.edges)} axes with {len(space.sizes)} sizes in {d} dimensions"
+    edges = [np.array(e) for e in space.edges]
+    if not all(len(e) > 1 and np.isfinite(e).all() and np.all(np.diff(e) > 0) for e in edges):
+        return "edges that do not ascend"
+    if space.unknowns < 1 or min(space.sizes) < 1:
+        return "no functions"
+    return None
 
 
 def _are_windows(space: Windows, d: int) -> str | None:
@@ -144,6 +172,12 @@ _POWERS: dict[str, Entry] = {
 }
 _POLAR: dict[str, Entry] = {"point": Numbers("d"), "frame": Numbers("3"), "terms": Numbers("n 3")}
 _MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
+_EVOLVING: dict[str, Entry] = {
+    "space": InSpace("basis"),
+    "moments": Count(),
+    "centre": Numbers("1"),
+    "half": Numbers("1"),
+}
 _PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
@@ -168,6 +202,13 @@ KNOWN = Table(
         Kind("whole", Whole, "space", {"bases": Shared("basis")}),
         Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
         Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind(
+            "lattice",
+            Lattice,
+            "space",
+            {"edges": Several(Floats("n")), "sizes": Several(Count()), "unknowns": Count()},
+            _is_lattice,
+        ),
         Kind("pieces", Pieces, "space", {"count": Count(), "all": Part("space")}, _are_pieces),
         Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
@@ -179,6 +220,8 @@ KNOWN = Table(
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
+        Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),
+        Kind("evolving", EvolvingBasis, "basis", _EVOLVING, _evolves),
         Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
         Kind(
             "products",

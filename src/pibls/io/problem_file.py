@@ -249,7 +249,7 @@ def _names(
     doc: Document, path: Path, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
     try:
-        return Names(base.coordinates, base.unknowns, base.time, dict(values), functions)
+        return Names(base.coordinates, base.unknowns, base.time, dict(values), functions, base.places)
     except ProblemError as error:
         raise doc.within(error, path, key=True) from None
 

@@ -8,6 +8,7 @@ table are made, only from the attributes that the table names: nothing in a reco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,6 +135,12 @@ class Reader:
         if wrong:
             raise damaged(record.file, f"{record.name}: {kind.word} that fit together", wrong)
         return made
+
+    def in_space(self) -> Reader:
+        """The same for objects without the last coordinate, the time."""
+        other = copy(self)  # the arrays that are not used yet are those of both
+        other._dimension -= 1
+        return other
 
     def finish(self, file: str) -> None:
         """Raise if arrays are left over."""

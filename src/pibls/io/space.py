@@ -16,6 +16,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.domain import Box, Interval
+from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
@@ -62,7 +63,8 @@ def read_space(doc: Document, constant: Constant) -> Space:
     coordinates = {named[symbol]: symbol for symbol in domain.coordinates}
     unknowns = _unknowns(doc, symbols, coordinates)
     try:
-        names = Names(coordinates, unknowns, next(iter(time), None))
+        places = {name: inside_of(shape) for name, shape in shapes.items()}
+        names = Names(coordinates, unknowns, next(iter(time), None), places=places)
     except ProblemError as error:
         raise doc.within(error, ("unknowns",)) from None
     return Space(domain, names, {"domain": domain, "space": space, **shapes}, symbols.parameter)
@@ -123,7 +125,7 @@ def _space(doc: Document, symbols: _Symbols, shapes: Mapping[str, Any], constant
                 ("domain", "shape"), "either shape, or coordinates", "both", "Leave one of them out."
             )
         return read_expression(doc, ("domain", "shape"), sides["shape"], shapes)
-    if shapes:
+    if shapes and not any(_is_asked(doc.values, name) for name in shapes):
         raise doc.refusal(
             ("shapes",), "shape in [domain], which names one of them", "none", 'Write shape = "name".'
         )
@@ -134,6 +136,14 @@ def _space(doc: Document, symbols: _Symbols, shapes: Mapping[str, Any], constant
             )
             raise doc.refusal(("domain", misplaced), "a coordinate", misplaced, remedy, key=True)
     return _box(doc, ("domain",), sides, symbols, constant, "interval" if len(sides) == 1 else "box")
+
+
+def _is_asked(values: Any, name: str) -> bool:
+    """Whether inside(name) stands anywhere in a document."""
+    if isinstance(values, str):
+        return bool(re.search(rf"\binside\(\s*{name}\s*\)", values))
+    parts = values.values() if isinstance(values, Mapping) else values if isinstance(values, list) else ()
+    return any(_is_asked(part, name) for part in parts)
 
 
 def _box(

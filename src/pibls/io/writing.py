@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -16,11 +17,12 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
 from pibls.domain import Box, Domain, Interval, space_of, time_of
+from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
 from pibls.io.shape_text import ShapeTables
 from pibls.io.symbols import facts_of, facts_of_function, own_name
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin
-from pibls.problem.known import implementation, is_known
+from pibls.problem.known import implementation, is_known, is_shape, shapes_asked
 from pibls.text import Names, Scribe
 from pibls.text.names import check_name
 from pibls.text.words import FUNCTIONS
@@ -87,7 +89,17 @@ def _functions(problem: Problem) -> list[PointFunction]:
     for e in expressions:
         if isinstance(e, sp.Basic):
             terms = sorted(filter(is_known, e.atoms(AppliedUndef)), key=sp.default_sort_key)
-            found += [implementation(term) for term in terms]
+            found += [implementation(term) for term in terms if not is_shape(term)]
+    return found
+
+
+def _shapes_asked(problem: Problem) -> list[Any]:
+    """The shapes without a formula that equations and conditions ask whether a point is inside."""
+    found: list[Any] = []
+    for e in [*problem.equations, *(v for c in problem.conditions for v in vars(c).values())]:
+        for shape in shapes_asked(e) if isinstance(e, sp.Basic) else ():
+            if not any(s is shape for s in found):
+                found.append(shape)
     return found
 
 
@@ -109,6 +121,8 @@ class _Writer:
         self._functions = names.functions
         self._scribe = Scribe(names)
         self._shapes = ShapeTables(self._name, lambda e: self._scribe.expression(e, argument="domain"))
+        places = {self._shapes.leaf(s): inside_of(s) for s in _shapes_asked(problem)}
+        self._scribe = Scribe(replace(names, places=places))
 
     def equations(self) -> list[str]:
         texts = [
@@ -133,6 +147,8 @@ class _Writer:
         out = ["", "[domain]"]
         if isinstance(space, Interval) or (isinstance(space, Box) and len(space.coordinates) > 1):
             out += self._sides(space)
+            if self._shapes.lines:
+                out += ["", "[shapes]", *self._shapes.lines]
         else:
             shape = self._shapes.text(space)
             for condition in self._problem.conditions:

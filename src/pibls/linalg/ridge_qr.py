@@ -1,4 +1,4 @@
-r"""[τI; D_r A D_c] = QR: equilibrated QR with a tiny Tikhonov block, all matrix-matrix products.
+r"""[τD_c⁻¹; D_r A] = QR D_c⁻¹: equilibrated QR with a tiny Tikhonov block, all matrix-matrix products.
 
 With τ a fraction of the rounding error of A, the block changes nothing that double precision can
 see, but keeps the triangle from being singular: no pivoting is needed, and the solution stays close
@@ -48,15 +48,15 @@ class RidgeQR:
         from scipy.linalg import lapack
 
         first, weights = distinct(A)
-        scale = scale[first] / weights
-        # Mostly no two rows are equal, and no copy is needed to leave them out.
-        B = np.divide(A if len(first) == len(A) else A[first], scale[:, None], order="F")
+        if len(first) < len(A):  # mostly no two rows are equal, and no copy is needed to leave them out
+            A, scale = A[first], scale[first] / weights
+        B = np.divide(A, scale[:, None], order="F")
         m = B.shape[1]
-        columns = norms(B, 0)
-        B /= columns
-        ridge = (cond * np.sqrt(m)) * np.eye(m, order="F")  # columns of unit length: ‖B‖_F = √m
+        # Reflections do not mind how long a column is: to scale the ridge is to scale the columns.
+        ridge = np.zeros((m, m), order="F")
+        np.fill_diagonal(ridge, cond * np.sqrt(m) * norms(B, 0))
         R, V, T, _ = lapack.dtpqrt(0, min(_BLOCK, m), ridge, B, overwrite_a=True, overwrite_b=True)
-        return RidgeQRFactorization(first, scale, columns, R, (V, T))
+        return RidgeQRFactorization(first, scale, R, (V, T))
 
 
 def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
@@ -64,8 +64,10 @@ def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
 
     End points of an interval that are repeated to weigh them cost no more than two rows.
     """
-    starts = np.ones(len(A), dtype=bool)
     maybe = np.flatnonzero(A[1:, 0] == A[:-1, 0]) + 1
+    if not len(maybe):
+        return np.arange(len(A)), np.ones(len(A))
+    starts = np.ones(len(A), dtype=bool)
     starts[maybe] = ~np.all(A[maybe] == A[maybe - 1], axis=1)
     first = np.flatnonzero(starts)
     return first, np.sqrt(np.diff(first, append=len(A)))
@@ -77,41 +79,41 @@ class RidgeQRFactorization:
 
     rows: npt.NDArray[np.intp]
     row_scale: Array
-    column_scale: Array
     triangle: Array
     reflectors: Reflectors
 
     @property
     def rank(self) -> int:
-        return len(self.column_scale)
+        return len(self.triangle)
 
     def apply(self, b: Array) -> Array:
         """w for one right-hand side (rows,), or for several (rows, k)."""
         from scipy.linalg import lapack
 
         # Equal rows share the mean of their right-hand sides.
-        B = b.reshape(len(b), -1)
-        count = np.diff(self.rows, append=len(b))
-        mean = B if len(self.rows) == len(b) else np.add.reduceat(B, self.rows, axis=0) / count[:, None]
+        mean = b.reshape(len(b), -1)
+        if len(self.rows) < len(b):
+            count = np.diff(self.rows, append=len(b))
+            mean = np.add.reduceat(mean, self.rows, axis=0) / count[:, None]
         V, T = self.reflectors
-        top = np.zeros((len(self.column_scale), B.shape[1]), order="F")
+        top = np.zeros((self.rank, mean.shape[1]), order="F")
         scaled = np.asfortranarray(mean / self.row_scale[:, None])
         top, _, _ = lapack.dtpmqrt(0, V, T, top, scaled, side="L", trans="T")
-        y, _ = lapack.dtrtrs(self.triangle, top)
-        return np.asarray(y / self.column_scale[:, None]).reshape((-1, *b.shape[1:]))
+        w, _ = lapack.dtrtrs(self.triangle, top)
+        return np.asarray(w).reshape((-1, *b.shape[1:]))
 
     def leverage(self, values: Array) -> Array:
         """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""
         from scipy.linalg import lapack
 
-        y, _ = lapack.dtrtrs(self.triangle, (values / self.column_scale).T, trans=1)
+        y, _ = lapack.dtrtrs(self.triangle, values.T, trans=1)
         return np.asarray(np.linalg.norm(y, axis=0))
 
     def influence(self, values: Array, changes: Array) -> Array:
         """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: how far ``changes`` of b may move a·w together."""
         from scipy.linalg import lapack
 
-        y, _ = lapack.dtrtrs(self.triangle, (values / self.column_scale).T, trans=1)
+        y, _ = lapack.dtrtrs(self.triangle, values.T, trans=1)
         V, T = self.reflectors
         below = np.zeros((len(self.row_scale), len(values)), order="F")
         _, below, _ = lapack.dtpmqrt(0, V, T, np.asfortranarray(y), below, side="L", trans="N")

@@ -2,13 +2,13 @@ r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse.linalg import splu
+from scipy import linalg
 
 from pibls.arrays import Array
 
@@ -57,7 +57,10 @@ class Scattered:
         return out
 
     def factored(self, A: Any, scale: Array) -> Any:
-        M = sparse.csc_matrix(self.shape, dtype=A.dtype)
+        from scipy.sparse import csc_matrix
+        from scipy.sparse.linalg import splu
+
+        M = csc_matrix(self.shape, dtype=A.dtype)
         M.data, M.indices, M.indptr = A * scale[self.rows], self.rows, self.starts
         lu = splu(M)
         if np.iscomplexobj(A):
@@ -73,11 +76,14 @@ class Shifted:
     solvers: tuple[Any, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
-        """Raises a LinAlgError or RuntimeError where one of them is singular."""
+    def of(
+        cls, parts: Dense | Scattered, shifts: Complex, check: Callable[[], None] = lambda: None
+    ) -> Shifted:
+        """Raises a LinAlgError or RuntimeError where one of them is singular, and what ``check`` raises."""
         scale = None
         solvers = []
         for shift in shifts:
+            check()
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
                 size = parts.sizes(A)

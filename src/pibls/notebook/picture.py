@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pibls.domain import Boundary, box_of, faces_of, full, space_of, time_of, wi
 from pibls.errors import ProblemError
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.plot.backend import matplotlib
+from pibls.problem.materials import Materials, materials_of
 from pibls.problem.problem import condition_regions
 
 if TYPE_CHECKING:
@@ -20,13 +22,16 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  #
 _GREY = "#999999"
 _CURVE, _SURFACE = 401, 700
 _TINT = 240
+_TINTS = ("#f0f0f0", "#cfdce8", "#e8d9c4", "#d3e3d0", "#e3d3e0", "#dddddd")
+_BETWEEN = "where materials or sources change"
 
 
 def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
     """The domain, each part of its boundary in the colour of the condition that holds there.
 
-    Where nothing holds the line is grey and dashed. A time is left out: what is drawn is the space, at a
-    time in the middle. Returns the Matplotlib axes.
+    Materials are tinted, and dotted lines show where they meet. Where nothing holds the line is grey and
+    dashed. A time is left out: what is drawn is the space, at a time in the middle. Returns the Matplotlib
+    axes.
 
     >>> import matplotlib; matplotlib.use("Agg")
     >>> import sympy as sp, pibls
@@ -69,6 +74,7 @@ def plot_problem(problem: Problem, *, ax: Any = None) -> Any:
         if time_of(problem.domain) is not None:
             U = np.column_stack([U, np.full(len(U), 0.5)])
         _draw(problem, axes, face.at(U, rng), d, is_curve, texts, shown)
+    _interfaces(problem, axes, d)
     for i, region in enumerate(condition_regions(problem)):
         X = region.spots(problem.domain)[:, :d]
         if len(X):
@@ -87,8 +93,44 @@ def _tint(problem: Problem, axes: Any) -> None:
     (a, b), (c, e) = box_of(space)
     x, y = np.linspace(a, b, _TINT), np.linspace(c, e, _TINT)
     X = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    mask = within(space, X).reshape(_TINT, _TINT)
-    axes.contourf(x, y, mask.astype(float), levels=[0.5, 1.5], colors=["#eeeeee"])
+    inside = within(space, X)
+    materials = _materials(problem)
+    number = np.zeros(len(X)) if materials is None else materials.locate(X) % len(_TINTS)
+    shade = np.where(inside, number + 1.0, 0.0).reshape(_TINT, _TINT)
+    axes.pcolormesh(x, y, shade, cmap=matplotlib("colors").ListedColormap(("white", *_TINTS)), vmin=-0.5,
+                    vmax=len(_TINTS) + 0.5, shading="nearest", rasterized=True, zorder=0)  # fmt: skip
+
+
+def _materials(problem: Problem) -> Materials | None:
+    """The materials, where they do not move."""
+    found = materials_of(problem)
+    return None if found is None or len(found.division.domain.coordinates) != _dimension(problem) else found
+
+
+def _dimension(problem: Problem) -> int:
+    return len(space_of(problem.domain).coordinates)
+
+
+def _interfaces(problem: Problem, axes: Any, d: int) -> None:
+    """Where materials meet, on curves and on coordinate planes."""
+    rng = np.random.default_rng(0)
+    space = space_of(problem.domain)
+    lines: list[Array] = []
+    materials = _materials(problem)
+    for face in () if materials is None else {id(f): f for own in materials.inner for f in own}.values():
+        curve = face.dimension == 1 and face.has_chart
+        U = np.linspace(0.0, 1.0, _CURVE)[:, None] if curve else rng.random((_SURFACE, face.dimension))
+        lines.append(face.at(U, rng).points)
+    box = box_of(space)
+    for plane in problem.breaks.planes if d == 2 and materials is None else ():
+        if plane.axis < d:
+            X = np.full((_CURVE, d), plane.level)
+            low, high = box[1 - plane.axis].tolist()
+            X[:, 1 - plane.axis] = np.linspace(low, high, _CURVE)
+            lines.append(np.where(within(space, X)[:, None], X, np.nan))
+    for i, X in enumerate(lines):
+        style = ":" if d == 2 else "."
+        axes.plot(*X.T, style, color="black", linewidth=1.2, markersize=1, label=None if i else _BETWEEN)
 
 
 def _draw(
@@ -124,8 +166,11 @@ def _finish(problem: Problem, axes: Any, d: int) -> None:
         axes.set_aspect("equal")
     if d == 3:
         axes.set_zlabel(names[2])
+    axes.use_sticky_edges = False
     axes.margins(0.05)  # a side along the frame would hide under it
     lines, labels = axes.get_legend_handles_labels()
-    order = np.argsort([int(label.partition(":")[0]) for label in labels], kind="stable")
+    order = np.argsort(
+        [math.inf if s == _BETWEEN else int(s.partition(":")[0]) for s in labels], kind="stable"
+    )
     lines, labels = [lines[i] for i in order], [labels[i] for i in order]
     axes.figure.legend(lines, labels, loc="outside lower center", fontsize="small")

@@ -17,7 +17,7 @@ from pibls.plot.maps import sides_of
 from pibls.plot.show import check_cmap
 from pibls.sample import Section, fixed_values, reach_of
 from pibls.solution import Solution
-from pibls.space import Cells, Space, Windows
+from pibls.space import Cells, Lattice, Space, Windows
 
 _INK = "0.25"
 _PAPER = "#dfe7ef"
@@ -62,6 +62,8 @@ def boxes_of(space: Space, box: Array) -> Array:
     """All cells of a space over a box (d, 2), window by window: (M, d, 2)."""
     if isinstance(space, Cells):
         return space.tree.boxes
+    if isinstance(space, Lattice):
+        return space.boxes
     if not isinstance(space, Windows):
         return box[None]
     out = []

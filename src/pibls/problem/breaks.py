@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
@@ -201,6 +200,8 @@ def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
         found += grid[shifted == 0].tolist()
         with np.errstate(all="ignore"):
             crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
+        if len(crossing):
+            from scipy.optimize import brentq  # takes a sixth of a second to import
         found += [
             float(brentq(lambda p: float(at(p)) - target, grid[i], grid[i + 1], xtol=1e-16 * (high - low)))  # noqa: B023
             for i in crossing

@@ -55,6 +55,24 @@ def is_shape(application: Any) -> bool:
     return hasattr(application.func, "shape")
 
 
+def shapes_asked(e: Any) -> list[Any]:
+    """The shapes that an expression asks, in an order that is always the same."""
+    terms = [t for t in e.atoms(AppliedUndef) if is_known(t) and is_shape(t)]
+    return [t.func.shape for t in sorted(terms, key=sp.default_sort_key)]
+
+
+def asks_same(a: Any, b: Any) -> bool:
+    """Whether two conditions ask the same shape, or one equal to it, in the same way."""
+    if a is b:
+        return True
+    if not (isinstance(a, sp.Gt) and isinstance(b, sp.Gt)):
+        return False
+    if not all(is_known(e.lhs) and is_shape(e.lhs) and e.rhs == 0 for e in (a, b)):
+        return False
+    one, other = a.lhs.func.shape, b.lhs.func.shape
+    return one is other or (type(one) is type(other) and bool(one == other))
+
+
 def implementation(application: Any) -> PointFunction:
     """The Python function behind k(x, y)."""
     function: PointFunction = application.func._imp_

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from math import factorial, prod
 from typing import Any
@@ -53,6 +54,8 @@ class Materials:
     unknowns: int
     between: tuple[Residual, ...] = field(repr=False)
     """On interfaces; the unknown k of piece p has the number p·unknowns + k."""
+    inner: tuple[tuple[Face, ...], ...] = field(default=(), repr=False)
+    """For each piece its faces towards others, in the domain that is divided."""
 
     def __len__(self) -> int:
         return len(self.division)
@@ -64,6 +67,12 @@ class Materials:
     def piece(self, number: int) -> Piece:
         """A piece as a domain."""
         return Piece(self.domain, self.division, number)
+
+    @cached_property
+    def closed(self) -> tuple[Piece, ...]:
+        """The pieces of the domain that is divided, each with all of its boundary."""
+        ground = self.division.domain
+        return tuple(Piece(ground, self.division, i, inner) for i, inner in enumerate(self.inner))
 
     def own(self, residual: Residual, pieces: tuple[int, ...]) -> Residual:
         """A statement about the unknowns of some pieces, one for each of its sites."""
@@ -117,7 +126,9 @@ def _divided(problem: Problem) -> Materials | None:
         )
     values = tuple(v for _, v in problem.values)
     between: list[Residual] = []
+    inner: list[tuple[Face, ...]] = [()] * len(division)
     for (p, q), found in division.interfaces(faces).items():
+        inner[p], inner[q] = (*inner[p], *found), (*inner[q], *found)
         if ground is not domain:
             start, stop = (float(v) for v in place.box[-1])
             found = tuple(Extruded(face, start, stop) for face in found)
@@ -129,7 +140,7 @@ def _divided(problem: Problem) -> Materials | None:
             lower_form(form, region).at(values)
             for form in _continuity(forms, laws, (p, q), len(problem.unknowns), problem.language())
         ]
-    return Materials(domain, division, len(problem.unknowns), tuple(between))
+    return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
 
 
 class _Kinds:
@@ -373,13 +384,15 @@ def refuse_pieces(problem: Problem) -> None:
             got="both",
             remedy="This is not solved yet: use a narrow exp(-((x - a)/w)**2) for the source.",
         )
-    if any(s.region.is_sum for s in problem.statements):
-        raise ProblemError(
-            "conditions",
-            expected="no integral where something jumps on a slanted or curved surface",
-            got="an integral",
-            remedy="This is not solved yet: fix the value at a point instead, on={x: 0, y: 0}.",
-        )
+    if found.division.domain is problem.domain and time_of(problem.domain) is not None:
+        for s in problem.statements:
+            if s.region.is_sum:
+                raise ProblemError(
+                    s.name,
+                    expected="no integral where something jumps on a surface that moves",
+                    got="an integral",
+                    remedy="This is not solved yet: fix the value at a point instead, on={x: 0, y: 0}.",
+                )
 
 
 def refuse_materials(problem: Problem, what: str) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.problem.lowering import LoweredProblem
 from pibls.search.chain import Places
+from pibls.search.evolution import Evolution
 from pibls.search.resolution import Resolution, coefficients_of
 from pibls.search.tails import natural_of
 from pibls.system.lines import Lines
@@ -36,29 +38,10 @@ class Beginning:
         X = site.points.reshape(-1, d).copy()
         X[:, e.axis] = e.start
         # What jumps at a face is taken from the cell's own side: Gauss's nodes lie inside.
-        values = self._given(X)
+        values = given_at(lowered, e, X)
         rates = values.reshape(*values.shape[:2], cells, n).transpose(0, 2, 1, 3)
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
-
-    def _given(self, X: Array) -> Array:
-        """∂_t^a u at points of the start, (rates, unknowns, N): one small system at each of them."""
-        e, lowered = self.places.evolution, self.places.bench.lowered
-        wanted = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
-        A = np.zeros((len(X), len(wanted), len(wanted)))
-        b = np.zeros((len(X), len(wanted)))
-        normals = np.zeros_like(X)
-        for row, i in enumerate(e.beginning):
-            r = lowered.residuals[i]
-            data = r.known_data(X)
-            for j, c in zip(r.linear, r.coefficients(X, normals, data), strict=True):
-                A[:, row, wanted.index((j.alpha[e.axis], j.unknown))] += c
-            b[:, row] = -r.rest(X, normals, data, np.empty((0, len(X))))
-        out = np.zeros((max(e.orders), lowered.unknowns, len(X)))
-        found = np.linalg.solve(A, b[:, :, None])[:, :, 0]
-        for column, (a, k) in enumerate(wanted):
-            out[a, k] = found[:, column]
-        return out
 
     def misfit(self, state: State, lines: Lines) -> float:
         """How far the beginning is from what holds at the sides and between the cells, relative."""
@@ -74,6 +57,25 @@ class Beginning:
                 size = float(judged[1].max(initial=0.0))
                 out = max(out, float(np.abs(judged[0]).max(initial=0.0)) / size if size > 0 else 0.0)
         return out
+
+
+def given_at(lowered: LoweredProblem, e: Evolution, X: Array) -> Array:
+    """∂_t^a u at points of the start, (rates, unknowns, N): one small system at each of them."""
+    wanted = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
+    A = np.zeros((len(X), len(wanted), len(wanted)))
+    b = np.zeros((len(X), len(wanted)))
+    normals = np.zeros_like(X)
+    for row, i in enumerate(e.beginning):
+        r = lowered.residuals[i]
+        data = r.known_data(X)
+        for j, c in zip(r.linear, r.coefficients(X, normals, data), strict=True):
+            A[:, row, wanted.index((j.alpha[e.axis], j.unknown))] += c
+        b[:, row] = -r.rest(X, normals, data, np.empty((0, len(X))))
+    out = np.zeros((max(e.orders), lowered.unknowns, len(X)))
+    found = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+    for column, (a, k) in enumerate(wanted):
+        out[a, k] = found[:, column]
+    return out
 
 
 def moved(places: Places, state: State, resolution: Resolution) -> State:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from pibls.system.points import Points, PointSet, place
 
 _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _SCANNED = 10_000  # points at which the data are looked at for narrow extremes
+_SCAN = 20  # the seed of these points: they are the same for every solve of a problem
 _EXTREMES = 24
 _ENDING = 3  # every so many points is looked at once more at the end of time
 
@@ -69,13 +72,16 @@ class Bench:
         seed: int,
         tol: float,
         extra: Enrichment | None = None,
+        peaks: dict[int, Peak] | None = None,
     ) -> Bench:
+        """``peaks``: where the data of each residual are largest, as far as that was looked for before."""
         d = lowered.dimension
         n = _HELD_OUT.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
-        held_out = {r: _with_extremes(r, found, lowered, domain, rng) for r, found in held_out.items()}
+        peaks = {} if peaks is None else peaks
+        held_out = {r: _with_extremes(r, found, lowered, domain, peaks) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
         held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
         other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
@@ -114,7 +120,7 @@ class Bench:
         """The same for values that were taken at the points that choose."""
         return replace(self.where, axis=None)
 
-    @property
+    @cached_property
     def box(self) -> Array:
         return box_of(self.domain)
 
@@ -127,7 +133,7 @@ class Bench:
         """With functions to add, and points that judge them."""
         held_out = {r: _judged(r, found, extra) for r, found in self.held_out.items()}
         rims = () if extra.held is None else (extra.held.points,)
-        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, *rims]))
+        where = replace(self.where, all=np.concatenate([self.where.all, extra.near, extra.mild, *rims]))
         return replace(self, extra=extra, held_out=held_out, where=where)
 
     def rounding(self, sizes: Array) -> Array | None:
@@ -144,22 +150,37 @@ class Bench:
         return replace(self.lowered, residuals=inside)
 
 
+class Peak(NamedTuple):
+    """How large the data of a residual are at most, and where they are largest."""
+
+    size: float
+    places: Array
+
+
 def _with_extremes(
-    region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, rng: np.random.Generator
+    region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, peaks: dict[int, Peak]
 ) -> PointSet:
     """The same points, and those inside where the data are largest, lest a narrow source be missed."""
     if not region.is_inside:
         return found
-    X = np.asarray(domain.interior(_SCANNED, rng), dtype=float)
     chosen = []
-    for residual in lowered.residuals:
+    for i, residual in enumerate(lowered.residuals):
         if residual.region != region:
             continue
-        size, usual = (_data_size(residual, Y) for Y in (X, found.sites[0]))
-        if np.nanmax(size, initial=0.0) > DEFAULT.narrow * np.nanmax(usual, initial=0.0):
-            chosen.append(X[np.argsort(np.nan_to_num(size))[-_EXTREMES:]])
+        if i not in peaks:
+            peaks[i] = _peak(residual, domain)
+        usual = _data_size(residual, found.sites[0])
+        if peaks[i].size > DEFAULT.narrow * np.nanmax(usual, initial=0.0):
+            chosen.append(peaks[i].places)
     sites = np.concatenate([found.sites[0], *chosen])
     return PointSet((sites,), np.zeros_like(sites))
+
+
+def _peak(residual: Residual, domain: Domain) -> Peak:
+    X = np.asarray(domain.interior(_SCANNED, np.random.default_rng(_SCAN)), dtype=float)
+    size = _data_size(residual, X)
+    largest = np.argpartition(np.nan_to_num(size), -_EXTREMES)[-_EXTREMES:]
+    return Peak(float(np.nanmax(size, initial=0.0)), X[largest])
 
 
 def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:

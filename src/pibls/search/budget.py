@@ -79,9 +79,20 @@ class Budget:
             return True
         return self.spent + self.pace(plan) * work <= _SLACK * self.time_limit
 
-    def check(self) -> None:
-        """Called on the way of an attempt: raise where the time is over, and do not be silent for long."""
-        if self.time_limit is not None and self.spent > self.time_limit:
+    def until(self, share: float, most: float) -> float | None:
+        """When a share of what is left of ``most`` times the limit will be over; None without a limit."""
+        if self.time_limit is None:
+            return None
+        spent, limit = self.spent, most * self.time_limit
+        return spent + share * max(limit - spent, 0.0)
+
+    def check(self, until: float | None = None) -> None:
+        """Called on the way of an attempt: raise where the time is over, and do not be silent for long.
+
+        ``until``: another time than the limit.
+        """
+        limit = self.time_limit if until is None else until
+        if limit is not None and self.spent > limit:
             raise OutOfTimeError
         if self.callback is not None and self.spent > self._told + _SILENCE:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)

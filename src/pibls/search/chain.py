@@ -7,11 +7,10 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import ProductBasis
@@ -19,12 +18,15 @@ from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
 from pibls.search.evolution import Evolution
-from pibls.search.resolution import Resolution, nodes_of, product_of, shared_tables
+from pibls.search.resolution import Resolution, nodes_of, product_of, quick_sums, shared_tables
 from pibls.search.sides import ends_of, side_points
 from pibls.space import Cells, Whole
 from pibls.space.tree import Joint, Numbers
 from pibls.system.lines import Group, Held, Lines, Site, group_of, without
+from pibls.system.modes import Modes
 from pibls.system.traces import Trace, beside, traces_of
+
+_KEPT = 12  # grids whose tables are kept
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class Places:
     """The highest derivative of each unknown along each coordinate of space."""
     partner: tuple[int, ...]
     """For each equation the unknown that it determines."""
+    _grids: dict[tuple[Resolution, tuple[int, ...]], Site] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def evolution(self) -> Evolution:
@@ -145,13 +150,20 @@ class Places:
 
     def grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
         """Points inside every cell."""
+        if (found, counts) not in self._grids:
+            if len(self._grids) > _KEPT:
+                self._grids.clear()
+            self._grids[found, counts] = self._grid(found, counts)
+        return self._grids[found, counts]
+
+    def _grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
         nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
         U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
         boxes = found.tree.boxes[:, self.free, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
         X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
-        return Site(None, X, shared_tables(U, found, half))
+        return Site(None, X, shared_tables(U, found, half), quick_sums(found, counts, half))
 
     def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
         """Single points, each in its cell."""
@@ -195,7 +207,11 @@ class Places:
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += self._ties(found)
         kept = tuple(g for g in groups if g.terms)
-        return Lines(len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders))
+        rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
+        modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
+        return Lines(
+            len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
+        )
 
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""
@@ -321,6 +337,8 @@ def _is_beginning(r: Residual, axis: int, orders: tuple[int, ...]) -> bool:
 
 def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
     """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
+    from scipy.optimize import linear_sum_assignment
+
     cost = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
         for j in r.jets:

@@ -6,9 +6,6 @@ import math
 from dataclasses import replace
 from typing import cast
 
-import numpy as np
-
-from pibls.arrays import Array
 from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
@@ -41,7 +38,7 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
         return Points(2 * nodes, 2, 1, rule="chebyshev")
     stretch = _stretch(spec, d)
     face = 1.5 * (2 * nodes) ** ((d - 1) / d)
-    lean = [math.prod(s for i, s in enumerate(stretch.tolist()) if i != axis) for axis in range(d)]
+    lean = [math.prod(s for i, s in enumerate(stretch) if i != axis) for axis in range(d)]
     faces = [face * max(1.0, s) for s in lean]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
@@ -60,9 +57,10 @@ def _longer(domain: Domain) -> float:
     return max(sum(face.measure(lengths_of(domain)) for face in charts) / sides, 1.0) if charts else 1.0
 
 
-def _stretch(spec: Choice, d: int) -> Array:
+def _stretch(spec: Choice, d: int) -> list[float]:
     """How much the basis leans towards each coordinate, 1 on the average."""
-    scale = np.asarray(getattr(spec, "scale", 1.0), dtype=float)
-    if scale.shape != (d,):
-        return np.ones(d)
-    return np.asarray(scale / np.exp(np.mean(np.log(scale))))
+    scale = getattr(spec, "scale", 1.0)
+    if not isinstance(scale, tuple) or len(scale) != d:
+        return [1.0] * d
+    mean = math.prod(scale) ** (1.0 / d)
+    return [s / mean for s in scale]

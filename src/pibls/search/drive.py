@@ -104,7 +104,8 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
-    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra)
+    peaks = problem.derived.setdefault("peaks", {})
+    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra, peaks)
     return replace(bench, engine=request.engine)
 
 

@@ -78,11 +78,12 @@ class Norms:
 
 def norms_of(r: Array, relative: Array) -> Norms:
     """The norms of a residual, given at each point also relative to its terms there."""
-    if not (np.isfinite(r).all() and np.isfinite(relative).all()):
-        return Norms(np.inf, np.inf, np.inf)
     if not len(r):
         return Norms(0.0, 0.0, 0.0)
-    return Norms(float(np.abs(r).max()), float(np.sqrt(np.mean(r**2))), float(np.sqrt(np.mean(relative**2))))
+    size, square, share = float(np.abs(r).max()), float(r @ r), float(relative @ relative)
+    if not math.isfinite(size + share):
+        return Norms(np.inf, np.inf, np.inf)
+    return Norms(size, math.sqrt(square / len(r)), math.sqrt(share / len(r)))
 
 
 def norms_by_name(judged: Mapping[str, Judged]) -> dict[str, Norms]:
@@ -169,6 +170,6 @@ def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[
     """The largest difference in each of a number of stretches of time."""
     order = np.argsort(t, kind="stable")
     worst = np.abs(difference).max(axis=0)[order]
-    t = t[order]
-    parts = np.array_split(np.arange(len(t)), min(_BINS, len(t)))
-    return tuple((float(t[p[-1]]), safety * float(worst[p].max()) + floor) for p in parts)
+    edges = np.linspace(0, len(t), min(_BINS, len(t)) + 1).astype(int)
+    errors = safety * np.maximum.reduceat(worst, edges[:-1]) + floor
+    return tuple(zip(t[order][edges[1:] - 1].tolist(), errors.tolist(), strict=True))

@@ -24,11 +24,14 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
+_FIRST, _SECOND = (0.6, 1.0), (1.0, 1.2)
+"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second
+one beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
 _TIMES = 6  # places in each window and cell where two solutions are compared
 _SHARE = 0.4  # … for each of its functions
 _MOST = 20_000
-_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised …
-_LAYER = 1e-4  # … but not later than that, of the whole time
+_GAINED = 0.1
+_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised
 
 
 @dataclass
@@ -40,6 +43,8 @@ class WindowPlan(Plan):
     """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0
+    _excess: float = math.inf
+    """The last one."""
 
     def offer(self) -> Offer | None:
         if (
@@ -88,7 +93,7 @@ class WindowPlan(Plan):
         began, late = self.notes["promised"], everywhere
         for factor in _LATER:
             since = e.start + factor * (began - e.start)
-            if abs(since - e.start) > _LAYER * abs(e.stop - e.start):
+            if abs(since - e.start) > self.way.layer * abs(e.stop - e.start):
                 break
             self.notes["promised"] = since
             late = compare(*pair, unknowns, self._where(first, since), rounding=rounding)
@@ -116,6 +121,9 @@ class WindowPlan(Plan):
             return
         most, aim = self.way.tighter
         share = min(most, aim * self.bench.tol / excess)
+        if excess > _GAINED * self._excess:
+            share *= _GAINED  # what was asked for less of was not what is left
+        self._excess = excess
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
     def _follow(self, before: Followed | None) -> Followed | None:
@@ -123,8 +131,10 @@ class WindowPlan(Plan):
         self._key += 1
         assert self.demand is not None
 
+        until = self.budget.until(*(_FIRST if before is None else _SECOND))
+
         def check(t: float, windows: int, cells: int) -> None:
-            self.budget.check()
+            self.budget.check(until)
             if windows > 0:
                 nodes = self.way.nodes(bench) * cells
                 self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))

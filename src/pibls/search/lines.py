@@ -22,8 +22,9 @@ from pibls.search.chain import Places
 from pibls.search.evolution import Evolution
 from pibls.search.followed import Demand, Followed, Window
 from pibls.search.grading import Grading
-from pibls.search.newton import NoWindowError, WindowSolver
+from pibls.search.newton import NoWindowError, Past, WindowSolver
 from pibls.search.resolution import Resolution
+from pibls.search.rough import RoughFollower, travels
 from pibls.search.tails import left_between, spectra, tails_of
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import stages
@@ -31,6 +32,9 @@ from pibls.system.lines import Lines
 
 SHORT = "no window is short enough"
 _TOO_MANY = "more cells would be needed than there may be"
+_UNRESOLVED = "the beginning is not resolved"
+_KINKS = "the beginning has kinks that travel"
+_UNFIT = (_UNRESOLVED, _KINKS)
 
 
 @dataclass
@@ -47,6 +51,8 @@ class LineFollower:
     rough: float | None = None
     promised: float | None = None
     """From when on anything is promised, where the beginning contradicts what holds at the sides."""
+    kinks: RoughFollower | None = None
+    """Who follows kinks that travel, where there are some."""
     shadowed: LineFollower | None = None
     """Who made the first solution."""
     resolutions: list[Resolution] = field(default_factory=list)
@@ -55,12 +61,15 @@ class LineFollower:
     """Whether periodic coordinates have waves instead of cells."""
     _sizes: Array = field(default_factory=lambda: np.empty(0))
     _noise: float = 1.0
+    _seam: float = 0.0
+    """What a seam leaves in space, where the beginning does not quite fit to itself round a ring."""
     _done: list[Window] = field(default_factory=list)
     _made: dict[Resolution, tuple[Lines, Lines]] = field(default_factory=dict)
 
     @cached_property
     def _solver(self) -> WindowSolver:
-        return WindowSolver(self.places, stages(self.moments), self.demand.tail)
+        go_on = lambda: self.check(self._evolution.start, -1, 0)  # noqa: E731
+        return WindowSolver(self.places, stages(self.moments), self.demand.tail, go_on)
 
     @cached_property
     def _grading(self) -> Grading:
@@ -81,20 +90,37 @@ class LineFollower:
 
     def run(self) -> Followed:
         """All windows; where it cannot go on, those until there."""
-        found = self._run() if not any(self.places.repeated) or self._is_smooth() else None
-        if found is None or (found.stopped == _TOO_MANY and any(self.places.repeated)):
+        rings = any(self.places.repeated)
+        found = self._run() if not rings or self._is_smooth() else None
+        if rings and (found is None or found.stopped == _TOO_MANY):
             self.waves, self.promised, self._solver.factors = len(self.places.free) > 1, None, None
             found = self._run()
+        assert found is not None
+        if found.stopped in _UNFIT and self._travels(self._first()):
+            self.kinks = RoughFollower(
+                self.places, self.functions, self.moments, self.demand.tail, self.check
+            )
+            self.rough, self.promised = self._evolution.start, None
+            return self.kinks.run()
         return found
+
+    def _first(self) -> State:
+        return self._beginning.at(self._grading.first(self.functions, self.waves))
+
+    def _travels(self, state: State) -> bool:
+        """Whether what does not fit at the start is carried along."""
+        return travels(self.places, state, self._lines(state.resolution)[0])
 
     def _is_smooth(self) -> bool:
         """Whether the beginning is smooth all round, where it should repeat itself."""
         if len(self.places.free) > 1:
             return True
-        first = self._grading.first(self.functions, self.waves)
-        state = self._beginning.at(Resolution(first.tree, (LINES.most_waves,), first.repeated))
-        size = float(np.abs(state.rates).max())
-        return float(np.abs(state.rates[..., -4:]).max()) <= self.demand.tail * size
+        first = self._grading.first(self.functions, True)
+        most = Resolution(first.tree, (LINES.most_waves,), first.repeated)
+        state = self._beginning.at(most)
+        left = float(spectra(most, state.rates).max())
+        # What is carried along is no smaller in cells.
+        return left <= self.demand.tail or (left <= LINES.seam * self.demand.tail and self._travels(state))
 
     def _run(self) -> Followed:
         e = self._evolution
@@ -106,11 +132,11 @@ class LineFollower:
             level for axis, level in self.places.bench.lowered.interfaces.planes if axis == e.axis
         )
         state, stopped = (
-            self._resolved(self._beginning.at(self._grading.first(self.functions, self.waves))),
+            self._resolved(self._first()),
             None,
         )
         t, h = e.start, 0.02 * total
-        previous: Window | None = None
+        past: Past | None = None
         while sign * (e.stop - t) > 1e-14 * total:
             ahead = [b for b in breaks if sign * (b - t) > 1e-13 * total]
             end = e.stop if not ahead else (min(ahead) if e.forward else max(ahead))
@@ -118,21 +144,22 @@ class LineFollower:
             h = min(h, left)
             if h < left < 1.6 * h:
                 h = 0.5 * left
-            found = self._window(state, previous, t, h, sign, total, end)
+            found = self._window(state, past, t, h, sign, total, end)
             if isinstance(found, str):
                 stopped = found
                 break
-            previous, state, h = found
-            done.append(previous)
-            t = previous.stop
+            past, state, h = found
+            done.append(self._solver.window(past))
+            t = past.stop
             self.check(t, len(done), len(state.resolution.tree))
         return Followed(tuple(done), e, stopped, self.steps, self.tries)
 
     def partial(self) -> Followed | None:
         """What was followed until an interruption."""
-        if not self._done:
+        done = self._done if self.kinks is None else self.kinks.done
+        if not done:
             return None
-        return Followed(tuple(self._done), self._evolution, None, self.steps, self.tries)
+        return Followed(tuple(done), self._evolution, None, self.steps, self.tries)
 
     def replay(self, followed: Followed) -> Followed:
         """The same evolution in windows that reach from the middle of one to the middle of the next."""
@@ -140,20 +167,33 @@ class LineFollower:
         switched = {level for axis, level in self.places.bench.lowered.interfaces.planes if axis == e.axis}
         done: list[Window] = []
         state: State | None = None
-        previous: Window | None = None
+        past: Past | None = None
         assert self.shadowed is not None
+        if self.shadowed.kinks is not None:
+            return self.shadowed.kinks.replay(followed)
         self._sizes = self.shadowed._sizes
         for t, stop, chosen in _between(followed, self.shadowed.resolutions, switched):
             resolution = self._grading.finer(chosen)
-            state = self._beginning.at(resolution) if state is None else moved(self.places, state, resolution)
-            try:
-                U, after = self._solved(state, previous, t, stop)
-            except NoWindowError:
-                return Followed(tuple(done), e, "the second solution was lost", self.steps, self.tries)
-            previous = self._solver.window(state, U, t, stop)
-            state = State(resolution, after)
-            done.append(previous)
-            self.check(t, -1, len(resolution.tree))
+            ends, halvings = [stop], 0
+            while ends:
+                if state is None:
+                    state = self._beginning.at(resolution)
+                else:
+                    state = moved(self.places, state, resolution)
+                try:
+                    U, after = self._solved(state, past, t, ends[-1])
+                except NoWindowError:
+                    halvings += 1
+                    if halvings > LINES.halvings:
+                        return Followed(
+                            tuple(done), e, "the second solution was lost", self.steps, self.tries
+                        )
+                    ends.append(0.5 * (t + ends[-1]))
+                    continue
+                past, state = self._solver.past(state, U, t, ends[-1]), State(resolution, after)
+                done.append(self._solver.window(past))
+                t = ends.pop()
+                self.check(t, -1, len(resolution.tree))
         return Followed(tuple(done), e, followed.stopped, self.steps, self.tries)
 
     def _lines(self, found: Resolution) -> tuple[Lines, Lines]:
@@ -173,22 +213,31 @@ class LineFollower:
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
             if across.max() <= wanted or finer is None:
                 break
-            state = self._beginning.at(finer)
+            before, state = state, self._beginning.at(finer)
+            if finer.repeated == (True,) and across.max() <= LINES.seam * self.demand.tail:
+                gained = across.max() / max(float(spectra(finer, state.rates).max()), 1e-300)
+                if gained < LINES.rough_gain:
+                    self._seam = 2.0 * float(across.max())
+                    return before
         return state
 
     def _window(
-        self, state: State, previous: Window | None, t: float, h: float, sign: float, total: float, end: float
-    ) -> tuple[Window, State, float] | str:
+        self, state: State, past: Past | None, t: float, h: float, sign: float, total: float, end: float
+    ) -> tuple[Past, State, float] | str:
         """One accepted window, where the next begins and its length; or why there is none."""
-        first = previous is None
+        first = past is None
         before: tuple[float, float, int] | None = None
         easing = max(1.0, 0.7 * self._noise)
         since = abs(t - self._evolution.start)
         layered = self.promised is not None and self.promised == t
-        if first and self._beginning.misfit(state, self._lines(state.resolution)[0]) > max(
-            LINES.misfit[0] * self.demand.tail, LINES.misfit[1]
-        ):
-            layered, h = True, LINES.first * total
+        if first:
+            misfit = self._beginning.misfit(state, self._lines(state.resolution)[0])
+            layered = misfit > max(LINES.misfit[0] * self.demand.tail, LINES.misfit[1])
+            unresolved = float(spectra(state.resolution, state.rates).max()) > LINES.seam * self.demand.tail
+            if (layered or unresolved) and self._travels(state):
+                return _KINKS
+            if layered:
+                h = LINES.first * total
         power = self.moments + 1.0
         for attempt in range(LINES.tries):
             self.tries += 1
@@ -199,7 +248,7 @@ class LineFollower:
             if sign * (end - stop) < 1e-12 * total:
                 stop = end
             try:
-                U, after = self._solved(state, previous, t, stop)
+                U, after = self._solved(state, past, t, stop)
             except NoWindowError:
                 h *= 0.4
                 continue
@@ -210,6 +259,8 @@ class LineFollower:
                 h *= 0.3
                 continue
             tail, rest = easing * self.demand.tail, easing * self.demand.residual
+            across = across * min(1.0, tail / self._seam) if self._seam else across
+            wide = float(across.max())
             narrow = wide <= tail and between <= rest
             if along <= tail and narrow:
                 self._noise = easing
@@ -229,10 +280,10 @@ class LineFollower:
                     continue
             if layered and (h <= 1.001 * LINES.ratio * since or first):
                 if since > LINES.layer * total or len(self._done) > LINES.forced:
-                    return "the beginning is not resolved"
-                window, following, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
+                    return _UNRESOLVED
+                done, following, _ = self._accepted(state, U, after, t, stop, sizes, along, across)
                 self.promised = stop
-                return window, following, since + h
+                return done, following, since + h
             if (
                 before is not None
                 and worst > 0.3 * before[0]
@@ -275,9 +326,9 @@ class LineFollower:
         sizes: Array,
         along: float,
         across: Array,
-    ) -> tuple[Window, State, float]:
+    ) -> tuple[Past, State, float]:
         self._sizes = np.maximum(self._sizes, sizes)
-        window = self._solver.window(state, U, t, stop)
+        past = self._solver.past(state, U, t, stop)
         self.resolutions.append(state.resolution)
         h = abs(stop - t)
         if along < LINES.nothing:
@@ -290,11 +341,11 @@ class LineFollower:
             factor = 1.0  # another length needs other factors
         following = State(state.resolution, after)
         coarser = self._grading.joined(state.resolution, across, self.demand.tail)
-        return window, moved(self.places, following, coarser), h * factor
+        return past, moved(self.places, following, coarser), h * factor
 
-    def _solved(self, state: State, previous: Window | None, t: float, stop: float) -> tuple[Array, Array]:
+    def _solved(self, state: State, past: Past | None, t: float, stop: float) -> tuple[Array, Array]:
         lines, _ = self._lines(state.resolution)
-        return self._solver.solve(lines, state, previous, t, stop, self._sizes)
+        return self._solver.solve(lines, state, past, t, stop, self._sizes)
 
     def _tails(self, state: State, U: Array) -> tuple[float, Array, Array]:
         return tails_of(self.places, state.resolution, U, self._solver.series(state, U), self._sizes)

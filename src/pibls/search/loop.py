@@ -14,11 +14,9 @@ from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
-from pibls.search.following import WindowPlan
-from pibls.search.orbits import OrbitPlan
 from pibls.search.plan import Plan
+from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
-from pibls.search.ways import InMoments
 from pibls.solver import Method
 from pibls.space import Space
 from pibls.status import Status
@@ -62,10 +60,9 @@ class Search:
             alone = bool(self.bench.extra.fields)
             self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
         if self.points is None and self.method is None:
-            divided: list[Plan] = [
-                OrbitPlan(self.bench, self.budget),
-                WindowPlan(self.bench, self.budget, way=InMoments()),
-                WindowPlan(self.bench, self.budget),
+            divided = [
+                *self._followed(),
+                ProductPlan(self.bench, self.budget, guess=self.guess),
                 CellPlan(self.bench, self.budget, guess=self.guess),
             ]
             able = [plan for plan in divided if plan.offer() is not None]
@@ -74,6 +71,21 @@ class Search:
                 self.plans, self.later, self.around = able, None, None
             else:
                 self.plans += able
+
+    def _followed(self) -> list[Plan]:
+        """Plans that follow an evolution, which take a while to import: where there is none, none."""
+        if self.bench.evolution is None:
+            return []
+        from pibls.search.following import WindowPlan
+        from pibls.search.orbits import OrbitPlan
+        from pibls.search.ways import InMoments, InRooms
+
+        return [
+            OrbitPlan(self.bench, self.budget),
+            WindowPlan(self.bench, self.budget, way=InMoments()),
+            WindowPlan(self.bench, self.budget, way=InRooms()),
+            WindowPlan(self.bench, self.budget),
+        ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
         more: dict[str, Any] = {} if extra is None else {"extra": extra, "tries": 1}

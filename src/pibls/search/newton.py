@@ -7,20 +7,21 @@ later windows as long as the steps contract; a linear evolution whose coefficien
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.shifted import Shifted
-from pibls.problem import Jet
-from pibls.search.beginning import State
+from pibls.search.beginning import State, moved
 from pibls.search.chain import Places
 from pibls.search.followed import Window
-from pibls.search.resolution import Resolution, coefficients_of
+from pibls.search.resolution import Resolution
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
 from pibls.system.lines import Lines, Moments
+from pibls.system.modal import Modal
 
 
 class NoWindowError(Exception):
@@ -34,7 +35,30 @@ class Factors:
     resolution: Resolution
     h: float
     weights: list[Array]
-    solver: Shifted
+    solver: Shifted | Modal
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the operator itself, not its mean over space."""
+        return isinstance(self.solver, Shifted) or self.solver.is_exact
+
+
+@dataclass(frozen=True)
+class Past:
+    """The last window: its coefficients in space and time, from where the next one starts."""
+
+    resolution: Resolution
+    series: Array = field(repr=False)
+    """(cells, unknowns, n, s + 1)."""
+    start: float
+    stop: float
+
+    def at(self, places: Places, resolution: Resolution) -> Array:
+        """The coefficients at another resolution."""
+        if resolution == self.resolution:
+            return self.series
+        found = moved(places, State(self.resolution, np.moveaxis(self.series, -1, 0)), resolution)
+        return np.moveaxis(found.rates, 0, -1)
 
 
 @dataclass
@@ -45,11 +69,15 @@ class WindowSolver:
     stages: Stages
     tail: float
     """What a window may leave."""
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Called before each factorisation; raises where the time is over."""
     steps: int = 0
     factors: Factors | None = field(default=None, repr=False)
+    _varied: int = 0
+    """For how many more matrices means over space are not tried: the coefficients vary too much."""
 
     def solve(
-        self, lines: Lines, state: State, previous: Window | None, t: float, stop: float, sizes: Array
+        self, lines: Lines, state: State, past: Past | None, t: float, stop: float, sizes: Array
     ) -> tuple[Array, Array]:
         """The coefficients at all moments (cells, unknowns, n, s), and the rates at the end.
 
@@ -62,8 +90,8 @@ class WindowSolver:
         shape = (lines.cells, lines.unknowns, lines.functions)
         # Unknowns without a rate have no beginning: the last window's end is as good a start as any.
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
-        if previous is not None and not lines.is_linear:
-            U = self._continued(state, previous, times, sizes)
+        if past is not None and not lines.is_linear:
+            U = self._continued(state, past, times, sizes)
         old, last, fresh = self.factors, math.inf, False
         if (
             old is None
@@ -73,28 +101,39 @@ class WindowSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        enough = max(1e-3 * self.tail, 2e-16) * size
-        slow = 0
-        for step in range(LINES.steps):
+        slow, ratio = 0, 1.0
+        for step in range(LINES.steps + LINES.cheap_steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             R = moments.residual(rates)
             if not np.isfinite(R).all():
                 raise NoWindowError
             if old is None:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
+            if step == 0:
+                ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
             Z = old.solver.solve(st.apart(R))
             change = st.together(Z).reshape(*shape, st.count)
-            moved = float(np.abs(change).max())
+            moved = float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max()))
             if not math.isfinite(moved):
                 raise NoWindowError
             self.steps += 1
             U = U - change
-            ratio = moved / last if math.isfinite(last) else (1e-9 if lines.is_linear else 0.1)
+            size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
+            # What is left here goes into the rates at the end s²/h times as large, and on into later windows.
+            enough = max(LINES.left * self.tail, 2e-16) * size
+            if math.isfinite(last):
+                ratio = moved / last
             if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
                 break
             if step >= 1 and ratio > 0.7 and moved < 1e3 * enough + 1e-11 * size:
                 break  # rounding
-            if step >= 1 and ratio > LINES.contraction:
+            if not old.is_whole:
+                if step >= 1 and ratio > LINES.cheap_contraction:
+                    if lines.columns > LINES.whole:
+                        raise NoWindowError
+                    self._varied = LINES.cheap_again
+                    old = None
+            elif step >= 1 and ratio > LINES.contraction:
                 slow += 1
                 if (ratio > 2.0 and fresh and step > 2) or slow > 3:
                     raise NoWindowError
@@ -107,27 +146,30 @@ class WindowSolver:
         return U, np.stack([r[..., -1] for r in rates[: max(lines.highest, 1)]])
 
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
-        operator = moments.slopes(rates)
+        operator, lines = moments.slopes(rates), moments.lines
+        shifts = self.stages.values / h
+        solver: Shifted | Modal | None = None
         try:
-            solver = Shifted.of(operator.parts(), self.stages.values / h)
+            small = lines.columns <= LINES.whole
+            if lines.modes is not None and not (self._varied and small):
+                solver = Modal.of(lines, lines.modes, operator.weights, shifts)
+                if small and not solver.is_exact and moments.has_operator(operator.weights):
+                    solver = None  # the whole matrix serves for ever
+            if solver is None:
+                solver = Shifted.of(operator.parts(), shifts, self.check)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
+        self._varied = max(self._varied - 1, 0)
         self.factors = Factors(found, h, operator.weights, solver)
         return self.factors
 
-    def _continued(self, state: State, previous: Window, times: Array, sizes: Array) -> Array:
+    def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:
         """The last window's polynomials, a little further."""
-        e, found = self.places.evolution, state.resolution
-        site = self.places.grid(found, found.sizes)
-        cells, n, d = site.points.shape
-        X = np.repeat(site.points.reshape(-1, d), len(times), axis=0)
-        X[:, e.axis] = np.tile(times, cells * n)
-        jets = tuple(Jet(k, (0,) * d) for k in range(len(e.orders)))
-        values = previous.space.values((X,), jets, previous.w)
-        values = values.reshape(-1, cells, n, len(times)).transpose(1, 0, 3, 2)
-        out = coefficients_of(values, found.sizes, found.repeated).transpose(0, 1, 3, 2)
+        coefficients = past.at(self.places, state.resolution)
+        s = 2.0 * (times - past.start) / (past.stop - past.start) - 1.0
+        out = coefficients @ np.polynomial.legendre.legvander(s, coefficients.shape[-1] - 1).T
         held = np.repeat(state.rates[0][..., None], len(times), axis=-1)
-        for k, order in enumerate(e.orders):
+        for k, order in enumerate(self.places.evolution.orders):
             if not order:
                 held[:, k] = out[:, k]
         far = np.abs(out - held).max()
@@ -143,10 +185,14 @@ class WindowSolver:
             out[:, k] = every[:, k] @ st.series.T if order else U[:, k] @ st.bare.T
         return out
 
-    def window(self, state: State, U: Array, t: float, stop: float) -> Window:
+    def past(self, state: State, U: Array, t: float, stop: float) -> Past:
+        """A window that the next one starts from."""
+        return Past(state.resolution, self.series(state, U), t, stop)
+
+    def window(self, past: Past) -> Window:
         """The window as a function of space and time."""
-        found, e, st = state.resolution, self.places.evolution, self.stages
-        series = self.series(state, U)
+        found, e, st = past.resolution, self.places.evolution, self.stages
+        t, stop, series = past.start, past.stop, past.series
         if not e.forward:
             series = series * (-1.0) ** np.arange(series.shape[-1])
         shape = (*series.shape[:2], *found.sizes, st.count + 1)

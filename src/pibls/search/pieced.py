@@ -19,6 +19,7 @@ from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
 from pibls.domain.piece import Piece
+from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
@@ -31,6 +32,7 @@ from pibls.system.system import System
 
 _MIRROR = 0.7  # functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …
 _FILLING = 0.5  # … and as many waves in each inclusion as outside gave a hundred times the residual)
+_WHOLE = 1e-6  # relative: pieces of an integral make up the whole of it
 _BESIDE = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
 
 
@@ -152,8 +154,8 @@ class Pieced:
     ) -> list[tuple[Residual, PointSet]]:
         """Every statement in each piece and on each interface, with its points there."""
         out: list[tuple[Residual, PointSet]] = []
-        for number, (piece, points) in enumerate(zip(self.pieces, counts, strict=True)):
-            for (region, pieces), there in self._regions(number, piece, points, rng, fitted).items():
+        for number in range(len(self.pieces)):
+            for (region, pieces), there in self._regions(number, counts, rng, fitted).items():
                 out += [
                     (self.materials.own(r, pieces), there)
                     for r in self.lowered.residuals
@@ -169,12 +171,16 @@ class Pieced:
         return out
 
     def _regions(
-        self, number: int, piece: Piece, points: Points, rng: np.random.Generator, fitted: bool
+        self, number: int, counts: Sequence[Points], rng: np.random.Generator, fitted: bool
     ) -> dict[tuple[Region, tuple[int, ...]], PointSet]:
         """The points of all regions in a piece, by the pieces of their sites."""
         found: dict[Region, PointSet] = {}
+        piece, points = self.pieces[number], counts[number]
+        most = max(counts, key=lambda c: c.interior)  # an integral has as many rows in all pieces
         for r in self.lowered.residuals:
-            if r.region not in found:
+            if r.region not in found and r.region.is_sum:
+                found[r.region] = self._share_of(r.region, number, most, rng)
+            elif r.region not in found:
                 there = r.region.place(piece, points, rng, piece.bounds, name=r.name)
                 if r.region.is_inside:
                     there = PointSet.inside(self._beside_gaps(there.sites[0], number, rng))
@@ -194,6 +200,34 @@ class Pieced:
                 sites = tuple(s[rows] for s in there.sites)
                 out[region, (number, int(other))] = PointSet(sites, there.normals[rows])
         return out
+
+    def _check_parts(
+        self, r: Residual, found: PointSet | None, points: Points, rng: np.random.Generator
+    ) -> None:
+        """The pieces must make up the whole of what is integrated over: along an interface they do not."""
+        whole = r.region.place(self.materials.domain, points, rng, name=r.name).weights
+        mine = None if found is None else found.weights
+        assert whole is not None
+        if mine is None or not np.allclose(mine.sum(1), whole.sum(1), rtol=_WHOLE):
+            raise ProblemError(
+                r.name,
+                expected="an integral over the domain, a shape, a part of the boundary, or a line that "
+                "crosses the materials",
+                got="one along a surface on which something jumps",
+                remedy="Integrate a little beside it, or fix the value at a point instead.",
+            )
+
+    def _share_of(self, region: Any, number: int, points: Points, rng: np.random.Generator) -> PointSet:
+        """What a piece adds to an integral."""
+        materials = self.materials
+        if region.is_constant:
+            return region.place(materials.domain, points, rng) if number == 0 else PointSet.none(self._d)
+        found = region.place_in(materials.closed[number], materials.domain, points, rng)
+        return found or PointSet.none(self._d)
+
+    @property
+    def _d(self) -> int:
+        return self.lowered.dimension
 
     def _beside_gaps(self, X: Array, number: int, rng: np.random.Generator) -> Array:
         """Some of the points of a piece, and instead of the others such as are even in its mirrors."""
@@ -226,16 +260,13 @@ class Pieced:
         """Points of each region in all pieces, as many in each; and those of the interfaces."""
         counts = [Points(n, faces, faces // 2, rule=rule)] * len(self.pieces)
         together: dict[Region, list[PointSet]] = {}
-        for number, (piece, points) in enumerate(zip(self.pieces, counts, strict=True)):
-            for (region, _), there in self._regions(number, piece, points, rng, False).items():
+        for number in range(len(self.pieces)):
+            for (region, _), there in self._regions(number, counts, rng, False).items():
                 together.setdefault(region, []).append(there)
-        inside = {
-            region: PointSet(
-                tuple(np.concatenate(sites) for sites in zip(*(t.sites for t in parts), strict=True)),
-                np.concatenate([t.normals for t in parts]),
-            )
-            for region, parts in together.items()
-        }
+        inside = {region: PointSet.joined(parts) for region, parts in together.items()}
+        for r in self.lowered.residuals:
+            if r.region.is_sum:
+                self._check_parts(r, inside.get(r.region), counts[0], rng)
         regions = dict.fromkeys(r.region for r in self.materials.between)
         return inside, {region: region.place(self.materials.domain, counts[0], rng) for region in regions}
 

@@ -49,6 +49,8 @@ def probed_at(
 
     Those of a nonlinear solve that ended early are cut off: what they find soft is looked at exactly.
     """
+    if system.is_linear and hasattr(outcome.factors, "influence"):
+        return _probed(bench, system, cast("Levered", outcome.factors), outcome.w, key)
     J, _ = system.linearise(system.values(outcome.w))
     if not is_finite(J):
         return UNPROBED

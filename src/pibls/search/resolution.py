@@ -2,6 +2,7 @@ r"""u(x, t) = Σ c_i(t) f_i(x) in each cell: which cells, which functions, and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,8 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import legendre, waves
+from pibls.basis.product import legendre, wave_sums, waves
 from pibls.space import CellTree
+
+_MANY = 65  # waves that a Fourier transform adds up faster than a table
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,29 @@ def shared_tables(U: Array, found: Resolution, half: Array) -> Callable[[MultiIn
         return known[alpha]
 
     return tables
+
+
+@lru_cache(maxsize=64)
+def waves_from(n: float) -> int:
+    """The least odd number from n on whose factors are 3, 5 and 7: Fourier transforms like it."""
+    out = 2 * math.ceil((n - 1) / 2) + 1
+    while True:
+        left = out
+        for p in (3, 5, 7):
+            while left % p == 0:
+                left //= p
+        if left == 1:
+            return out
+        out += 2
+
+
+def quick_sums(
+    found: Resolution, counts: tuple[int, ...], half: Array
+) -> Callable[[MultiIndex, Array], Array] | None:
+    """What differentiates many waves round one ring; None where tables are as quick."""
+    if found.repeated != (True,) or found.sizes[0] < _MANY:
+        return None
+    return lambda alpha, u: wave_sums(u, counts[0], alpha[0]) / half[0, 0] ** alpha[0]
 
 
 def product_of(U: Array, found: Resolution, alpha: MultiIndex) -> Array:

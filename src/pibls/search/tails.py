@@ -13,8 +13,8 @@ from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
 from pibls.system.lines import Group, Lines, Term
 
-_LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
-_BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held
+LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
+BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held
 
 
 def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
@@ -29,7 +29,9 @@ def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
     out = np.empty((len(found.tree), len(found.sizes)))
     for i, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
         top = np.take(split, range(n - (4 if yes else 3), n), axis=3 + i)
-        out[:, i] = top.max(axis=(0, *range(2, top.ndim)))
+        # What is left out is a sum: of n waves that have fallen by seven digits, each next one has by 32/n.
+        beyond = max(n / 32.0, 1.0) if yes else 1.0
+        out[:, i] = beyond * top.max(axis=(0, *range(2, top.ndim)))
     return out
 
 
@@ -41,12 +43,12 @@ def tails_of(
     U are the coefficients at the moments and ``series`` those in time, (cells, unknowns, n, …); ``known`` is
     how large each unknown was before.
     """
-    table = places.grid(found, found.sizes).tables((0,) * len(found.sizes))
-    values = np.abs(np.matmul(table[:, None], U))
+    site, plain = places.grid(found, found.sizes), (0,) * len(found.sizes)
+    values = np.abs(site.sums(plain, U))
     sizes = values.max(axis=(0, 2, 3))
     scale = np.maximum(np.maximum(known, sizes), 1e-9 * max(float(sizes.max()), float(known.max())))
     scale = np.where(scale > 0, scale, 1.0)
-    late = np.abs(np.matmul(table[:, None], series[..., -2:] * _LAST)).max(axis=(0, 2, 3))
+    late = np.abs(site.sums(plain, series[..., -2:] * LAST)).max(axis=(0, 2, 3))
     along = float((late / scale).max())
     return along, spectra(found, np.moveaxis(U, -1, 0), scale), sizes
 
@@ -66,6 +68,25 @@ def natural_of(
     return natural
 
 
+def between_of(
+    st: Stages, U: Array, beginning: Array, highest: int, h: float, orders: tuple[int, ...]
+) -> list[Array]:
+    """∂_t^a of functions (cells, unknowns, n, s) at moments at which the equations are not held."""
+    V = np.polynomial.legendre.legvander(2.0 * BETWEEN - 1.0, st.count)
+    seen = []
+    for a, r in enumerate(st.rates(U, beginning, highest, h)):
+        if a < len(beginning):
+            every = np.concatenate([beginning[a][..., None], r], axis=-1)
+            value = every @ (V @ st.series).T
+            for k, order in enumerate(orders):
+                if order <= a:
+                    value[:, k] = r[:, k] @ (V @ st.bare).T
+        else:
+            value = r @ (V @ st.bare).T
+        seen.append(value)
+    return seen
+
+
 def left_between(
     places: Places,
     found: Resolution,
@@ -78,23 +99,11 @@ def left_between(
 ) -> Array:
     """How well the equations hold between the points, next to their terms: of each cell."""
     t, h = window[0], window[1] - window[0]
-    rates = st.rates(U, beginning, checks.highest, h)
-    V = np.polynomial.legendre.legvander(2.0 * _BETWEEN - 1.0, st.count)
-    seen = []
-    for a, r in enumerate(rates):
-        if a < len(beginning):
-            every = np.concatenate([beginning[a][..., None], r], axis=-1)
-            value = every @ (V @ st.series).T
-            for k, order in enumerate(places.evolution.orders):
-                if order <= a:
-                    value[:, k] = r[:, k] @ (V @ st.bare).T
-        else:
-            value = r @ (V @ st.bare).T
-        seen.append(value)
+    seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders)
     out = np.zeros(len(found.tree))
     sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
     natural = natural_of(places, found, sizes, h, checks.groups[0], LINES.share)
-    for r, size in checks.at(t + h * _BETWEEN).judged(seen, natural):
+    for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
         r, size = (x.reshape(len(out), -1) for x in (r, size))
         local = size.max(axis=1)
         out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))

@@ -7,7 +7,7 @@ when they are wrong, not trust.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,20 @@ class LineThresholds:
     """
 
     # -- resolutions --
-    waves_first: int = 17
+    waves_first: int = 21
     """Functions of a periodic coordinate at first …"""
     product_first: tuple[int, int] = (12, 13)
     """… and in the plane along each coordinate, without and with a period."""
-    most_waves: int = 257
-    """Functions of a periodic coordinate, at most; two unknowns and more may have twice as many in all."""
+    most_waves: int = 525
+    """Functions of a periodic coordinate, at most."""
+    whole: int = 600
+    """Columns up to which waves have a matrix together, where one for each does not serve."""
+    seam: float = 30.0
+    """In tails: what half as many waves again …"""
+    rough_gain: float = 4.0
+    """… make less smaller by than this is a seam, where the beginning does not quite fit to itself round a
+    ring: sech x on (-15, 15) leaves 8e-7, and a hundred waves more left a third of it, in four times the
+    windows."""
     most_products: int = 900
     """Functions in the plane, at most; of all unknowns half as many again."""
     most_cells: int = 300
@@ -155,14 +163,36 @@ class LineThresholds:
     ratio: float = 0.2
     """Of the time since the start: shorter windows are not tried in the layer."""
 
+    # -- kinks that travel --
+    fades: float = 10.0
+    """Over the whole time: short waves that turn by more and fade by less carry kinks along."""
+    rough_waves: int = 525
+    rough_cells: int = 16
+    """What it is followed in; twice as much is the estimate …"""
+    rough_level: float = 0.03
+    """What windows leave in time, of what is left in space …"""
+    rough_windows: int = 120
+    """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
+
     # -- one window --
     tries: int = 80
+    halvings: int = 4
+    """Of a window of the second solution, whose windows are otherwise given."""
     shortest: float = 1e-14
     """Of the whole time."""
     steps: int = 12
-    """Of Newton's method."""
+    """Of Newton's method …"""
+    left: float = 1e-5
+    """… and what it may leave, of what a window may: a breather over ten periods had an error of 3e-5 at
+    1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series in time are what is left."""
     contraction: float = 0.25
     """Steps that shrink less ask for a matrix nearer to the solution."""
+    cheap_steps: int = 24
+    """More steps where each wave has a matrix of its own, which costs next to nothing …"""
+    cheap_contraction: float = 0.6
+    """… as long as they shrink by that …"""
+    cheap_again: int = 20
+    """… and else not for so many matrices."""
     safe: float = 0.85
     """Of the length that the tail asks for."""
     longer: tuple[float, float] = (1.25, 2.0)
@@ -176,3 +206,53 @@ class LineThresholds:
 
 
 LINES = LineThresholds()
+
+
+@dataclass(frozen=True)
+class RoomThresholds:
+    """What an evolution on any shape (`search.rooms`) decides by."""
+
+    # -- functions --
+    first: int = 8
+    """The first degree …"""
+    more: float = 1.35
+    """… and the next one, over the last: each costs about six times as much."""
+    second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
+    """The degree of the second solution over the first, by the number of coordinates, and two more."""
+    most: dict[int, int] = field(default_factory=lambda: {3: 2000, 4: 2100})
+    """Functions of all unknowns, by the number of coordinates: 2,000 take some ten seconds to factor."""
+    corner_power: float = 14.0
+    """The highest power at a corner: an L-shape's first tone is off by 3e-6 at degree 20, by 2e-8 at 28, both
+    with powers to 12 and to 16."""
+    weakest: float = 4.0
+    """A first power at a corner above which polynomials do without it."""
+    dependent: float = 1e-10
+    """What is left of a function beside others, of itself, that makes it dependent: rounding over it is how
+    far the functions are from orthonormal, and 1e-6 will do."""
+
+    # -- points --
+    spare: dict[int, int] = field(default_factory=lambda: {3: 8, 4: 2})
+    """Nodes of a rule along a side, beyond the degree, by the number of coordinates."""
+    dense: float = 1.5
+    """Points inside per function, at least."""
+    unfelt: float = 1e-2
+    """Of the most that functions have at the walls: those of less are left to the equations. With 1e-5 what
+    is left over at the walls of a spline comes back 100 times larger inside, with 1e-1 waves there grow by
+    1 % in a unit of time; with 1e-2 errors are those of the best approximation, and nothing grows."""
+
+    # -- windows --
+    begun: float = 0.1
+    """What is left out at the start, of what windows may leave."""
+    residual: float = 30.0
+    """What the equations may leave between the points, in units of tol: the second solution has the say."""
+    layer: float = 0.1
+    """Of the whole time: what is not resolved from then on is not."""
+    shortest: float = 2e-4
+    """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
+    ago."""
+    layered: dict[int, int] = field(default_factory=lambda: {3: 650, 4: 650})
+    """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
+    is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""
+
+
+ROOMS = RoomThresholds()

@@ -14,17 +14,26 @@ from pibls.search.chain import Places
 from pibls.search.divided import Reference
 from pibls.search.followed import LATE, Demand, Followed
 from pibls.search.lines import SHORT, LineFollower
+from pibls.search.room import RoomPlaces
+from pibls.search.rooms import RoomFollower
+from pibls.search.thresholds import ROOMS
 from pibls.search.windows import NODES, Follower
 
 Check = Callable[[float, int, int], None]
 
 _USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows of waves take until the tolerance is met, roughly
 _QUICK = {2: 0.5, 3: 5.0}  # and those of moments
+_ROOMY = {3: 6.0, 4: 30.0}  # and those of moments on any shape
 _FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
 _MOMENTS = {False: 8, True: 10}
+_MANY = 12
+"""Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has its own. A
+wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of 149."""
 _TIGHT = 1e-7
 _ON_THE_WAY = 1e-3  # of the time: what stops before has not begun
 _FLOOR = 1e-13
+_TAIL = 0.03  # of the tolerance: a third of it costs a tenth more windows, and a second run twice as many
+_LAYER = 1e-4
 
 
 class Follows(Protocol):
@@ -52,6 +61,10 @@ class Way(Protocol):
     def tighter(self) -> tuple[float, float]:
         """How much less a window may leave where the estimate is too large: at most, and next to the aim."""
 
+    @property
+    def layer(self) -> float:
+        """What is left out after a beginning that does not fit, at most, of the whole time."""
+
     def seconds(self, bench: Bench) -> float | None:
         """What it usually takes; None where it plainly cannot."""
 
@@ -78,6 +91,7 @@ class InWaves:
     """Where the beginning was left open: also in the second solution."""
     _first: Follower | None = None
     tighter = (0.01, 0.1)
+    layer = _LAYER
 
     def seconds(self, bench: Bench) -> float | None:
         return _USUAL.get(bench.lowered.dimension)
@@ -112,12 +126,13 @@ class InMoments:
     _places: Places | None = None
     _first: LineFollower | None = None
     tighter = (0.3, 0.3)
+    layer = _LAYER
 
     def seconds(self, bench: Bench) -> float | None:
         return _QUICK.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
-        return Demand(max(0.1 * bench.tol, _FLOOR), max(3.0 * bench.tol, 3e-12))
+        return Demand(max(_TAIL * bench.tol, _FLOOR), max(3.0 * bench.tol, 3e-12))
 
     def nodes(self, bench: Bench) -> int:
         return _FUNCTIONS[bench.tol < _TIGHT]
@@ -136,11 +151,49 @@ class InMoments:
         if self._places is None:
             return None
         tight = bench.tol < _TIGHT
+        many = bench.lowered.is_linear or all(self._places.repeated)
+        moments = _MANY if many else _MOMENTS[tight]
         if before is None:
-            made = LineFollower(demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight], check)
+            made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments, check)
             self._first = made
             return made
         assert self._first is not None
-        made = LineFollower(demand, self._places, _FUNCTIONS[tight], _MOMENTS[tight] + 1, check)
+        made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments + 1, check)
         made.shadowed = self._first
+        return made
+
+
+@dataclass
+class InRooms:
+    """Functions on any shape, tested with themselves, held at moments in time."""
+
+    _places: RoomPlaces | None = None
+    _first: RoomFollower | None = None
+    tighter = (0.1, 0.1)
+    layer = ROOMS.layer
+
+    def seconds(self, bench: Bench) -> float | None:
+        return _ROOMY.get(bench.lowered.dimension)
+
+    def demand(self, bench: Bench) -> Demand:
+        return Demand(max(0.1 * bench.tol, _FLOOR), max(ROOMS.residual * bench.tol, 3e-11))
+
+    def nodes(self, bench: Bench) -> int:
+        return 0 if self._first is None or not self._first.degrees else self._first.degrees[-1]
+
+    def gives_up(self, followed: Followed) -> bool:
+        return followed.stopped is not None and followed.stopped != LATE
+
+    def follower(
+        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
+    ) -> Follows | None:
+        self._places = self._places or RoomPlaces.of(bench)
+        if self._places is None:
+            return None
+        tight = bench.tol < _TIGHT
+        made = RoomFollower(demand, self._places, _MOMENTS[tight] + (before is not None), check)
+        if before is None:
+            self._first = made
+        else:
+            made.shadowed = self._first
         return made

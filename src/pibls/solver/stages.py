@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import roots_jacobi
 
 from pibls.arrays import Array
 
@@ -63,6 +62,8 @@ class Stages:
 @lru_cache(maxsize=32)
 def stages(s: int) -> Stages:
     """Radau's s nodes, with the end of the window among them."""
+    from scipy.special import roots_jacobi
+
     inner = roots_jacobi(s - 1, 1.0, 0.0)[0] if s > 1 else np.empty(0)
     nodes = 0.5 * (np.concatenate([inner, [1.0]]) + 1.0)
     every = np.concatenate([[0.0], nodes])

@@ -1,7 +1,8 @@
-"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, windows in time."""
+"""Spaces: what the columns are. One piece with a basis per unknown, cells of a tree, a lattice, windows."""
 
 from pibls.space.cells import Cells
 from pibls.space.decomposed import Decomposed
+from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
 from pibls.space.tied import Field, Tied, ties_of, with_fields
@@ -17,6 +18,7 @@ __all__ = [
     "Decomposed",
     "Field",
     "Joint",
+    "Lattice",
     "Node",
     "Pieces",
     "Space",

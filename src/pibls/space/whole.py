@@ -2,7 +2,7 @@ r"""u_k(x) = A_k(x) w_k: one piece, with a basis for each unknown; several unkno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,11 +42,11 @@ class Whole:
         first: dict[int, int] = {}
         return tuple(first.setdefault(id(b), k) for k, b in enumerate(self.bases))
 
-    @property
+    @cached_property
     def columns(self) -> int:
         return int(self.slices[-1].stop)
 
-    @property
+    @cached_property
     def nodes(self) -> int:
         return max(b.size for b in self.bases)
 
@@ -70,16 +70,22 @@ class Whole:
                 out[owner, alpha] = phi
         return out
 
-    def operated(self, X: Array, wanted: Iterable[tuple[int, Operator]]) -> dict[tuple[int, Operator], Array]:
-        """Σ c ∂^α A_k (n, M) for each wanted operator and owner k."""
+    def operated(
+        self,
+        X: Array,
+        wanted: Iterable[tuple[int, Operator]],
+        targets: Mapping[tuple[int, Operator], Array] | None = None,
+    ) -> dict[tuple[int, Operator], Array]:
+        """Σ c ∂^α A_k (n, M) for each wanted operator and owner k; ``targets``: where some may be written."""
         by_owner: dict[int, dict[Operator, None]] = {}
         for owner, terms in wanted:
             by_owner.setdefault(owner, {})[terms] = None
-        return {
-            (owner, terms): phi
-            for owner, operators in by_owner.items()
-            for terms, phi in zip(operators, operated(self.bases[owner], X, list(operators)), strict=True)
-        }
+        out = {}
+        for owner, operators in by_owner.items():
+            mine = {terms: A for (k, terms), A in (targets or {}).items() if k == owner}
+            found = operated(self.bases[owner], X, list(operators), mine)
+            out.update({(owner, terms): phi for terms, phi in zip(operators, found, strict=True)})
+        return out
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])

@@ -19,6 +19,7 @@ from pibls.linalg.shifted import Dense, Scattered
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
+from pibls.system.modes import Modes
 
 Term = tuple[int, int, MultiIndex, int]
 """Site, unknown, derivatives in space, derivatives in time."""
@@ -34,6 +35,16 @@ class Site:
     """(entries, N, d); the time in them has no meaning."""
     tables: Callable[[MultiIndex], Array] = field(repr=False)
     """∂^α of the functions of the cell, (entries, N, n)."""
+    quick: Callable[[MultiIndex, Array], Array] | None = field(default=None, repr=False)
+    """∂^α of sums of the functions where no table is needed: (α, (entries, …, n, m)) ↦ (entries, …, N, m)."""
+
+    def sums(self, alpha: MultiIndex, u: Array) -> Array:
+        """∂^α Σ u_i f_i at the points, u (entries, …, n, m) ↦ (entries, …, N, m)."""
+        if self.quick is not None:
+            return self.quick(alpha, u)
+        table = self.tables(alpha)
+        shaped = table.reshape(len(table), *(1,) * (u.ndim - 3), *table.shape[1:])
+        return np.asarray(np.matmul(shaped, u))
 
     def of(self, u: Array) -> Array:
         """The functions (cells, …) of the entries."""
@@ -113,6 +124,8 @@ class Lines:
     groups: tuple[Group, ...]
     highest: int
     """The highest derivative in time."""
+    modes: Modes | None = None
+    """Where all coordinates of space repeat themselves, and nothing else holds than the equations."""
 
     @property
     def extent(self) -> tuple[int, int, int]:
@@ -136,7 +149,7 @@ class Lines:
         out = np.empty((len(terms), group.rows, rates[0].shape[-1]))
         for i, (site, k, alpha, a) in enumerate(terms):
             place = group.sites[site]
-            out[i] = np.matmul(place.tables(alpha), place.of(rates[a][:, k])).reshape(group.rows, -1)
+            out[i] = place.sums(alpha, place.of(rates[a][:, k])).reshape(group.rows, -1)
         return out
 
     def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[int, Site, int, Array]]:

@@ -7,6 +7,7 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -202,6 +203,7 @@ def _assemble_region(
         ]
         for r, a in zip(residuals, coefficients, strict=True)
     ]
+    alone = _alone(rows, terms)
     step = max(SLICE_ENTRIES // space.nodes, LEAST_SLICE)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
@@ -209,7 +211,12 @@ def _assemble_region(
         for site, sites in enumerate(points.sites):
             wanted = [(t.owner, t.operator) for some in terms for t in some if t.site == site]
             wanted += [(jet.unknown, ((jet.alpha, 1.0),)) for jet in kept if jet.site == site]
-            tables = space.operated(sites[part], wanted)
+            targets = {
+                (t.owner, t.operator): matrix[row][part][:, space.slices[t.unknown]]
+                for row, t in alone
+                if t.site == site and wanted.count((t.owner, t.operator)) == 1
+            }
+            tables = space.operated(sites[part], wanted, targets)
             for row, some in zip(rows, terms, strict=True):
                 for t in some:
                     if t.site != site:
@@ -218,6 +225,8 @@ def _assemble_region(
                     if points.weights is not None:
                         _gather(matrix[row, columns], phi, t.factor[part], points.weights, start)
                         continue
+                    if phi is targets.get((t.owner, t.operator)):
+                        continue  # it was written there at once
                     target = matrix[row][part][:, columns]
                     factor = 1.0 if t.factor is _ONES else t.factor[part, None]
                     if (t.unknown, row.start) in seen:
@@ -250,6 +259,13 @@ class _Term(NamedTuple):
     owner: int
     operator: Operator
     factor: Array
+
+
+def _alone(rows: list[slice], terms: list[list[_Term]]) -> list[tuple[slice, _Term]]:
+    """The terms that are all that a block of the matrix holds: their tables can be made there."""
+    every = [(row, t) for row, some in zip(rows, terms, strict=True) for t in some]
+    blocks = Counter((row.start, t.unknown) for row, t in every)
+    return [(row, t) for row, t in every if t.factor is _ONES and blocks[row.start, t.unknown] == 1]
 
 
 def _by_place(residual: Residual, a: Array) -> dict[tuple[int, int], list[tuple[MultiIndex, Array]]]:

@@ -46,6 +46,8 @@ class Names:
         Parameters and abbreviations: name → expression or vector.
     functions
         Python functions for ``python(name, x, y)``.
+    places
+        Name of a shape → the condition that holds inside, for ``inside(name)``.
 
     >>> names = Names.of("x y", unknowns="u")
     >>> names.unknowns
@@ -57,6 +59,7 @@ class Names:
     time: str | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
     functions: Mapping[str, PointFunction] = field(default_factory=dict)
+    places: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         declared: list[str] = []

@@ -12,7 +12,7 @@ from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
 from pibls.problem import dn, integral
-from pibls.problem.known import implementation, is_known
+from pibls.problem.known import asks_same, implementation, is_known
 from pibls.text.limits import MAX_DIGITS
 from pibls.text.names import AmbiguousError, Names
 from pibls.text.words import CONSTANTS, WRITTEN
@@ -76,6 +76,9 @@ class Pieces:
         """The text of a relation."""
         if e in (sp.true, sp.false):
             return Piece(str(e).lower(), ATOM)
+        name = next((n for n, place in self._names.places.items() if asks_same(place, e)), None)
+        if name is not None:
+            return Piece(f"inside({name})", ATOM)
         if isinstance(e, Relational) and type(e) in _COMPARED:
             left, right = self.piece(e.lhs).at(SUM), self.piece(e.rhs).at(SUM)
             return Piece(f"{left} {_COMPARED[type(e)]} {right}", COMPARE)

@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
-from pibls.problem.known import implementation, is_known
+from pibls.problem.known import asks_same, implementation, is_known
 from pibls.text.names import Names
 from pibls.text.pieces import Pieces
 from pibls.text.reading import parse_equation, parse_expression, parse_relation
@@ -74,7 +74,10 @@ class Scribe:
         terms = [t for t in e.atoms(AppliedUndef) if is_known(t)]
         if not terms:
             return e
-        numbers = {id(f): i for i, f in enumerate(self._names.functions.values())}
-        return e.xreplace(
-            {t: sp.Function(f"python_{numbers.get(id(implementation(t)))}")(*t.args) for t in terms}
-        )
+        numbers = {id(f): f"python_{i}" for i, f in enumerate(self._names.functions.values())}
+
+        def called(term: Any) -> Any:
+            asked = next((n for n, p in self._names.places.items() if asks_same(p, term > 0)), None)
+            return numbers.get(id(implementation(term))) if asked is None else f"inside_{asked}"
+
+        return e.xreplace({t: sp.Function(str(called(t)))(*t.args) for t in terms})

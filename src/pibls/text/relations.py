@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.text.errors import short
+from pibls.text.errors import nearest, short
 from pibls.text.meaning import Reader
-from pibls.text.tree import Comparison, Logic, Name, Node, Not
+from pibls.text.tree import Call, Comparison, Logic, Name, Node, Not
 
 _SIGNS = {"=": sp.Eq, "!=": sp.Ne, "<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
@@ -29,6 +29,8 @@ def relation(reader: Reader, node: Node) -> Any:
             return sp.And(*parts) if node.word == "and" else sp.Or(*parts)
         case Not():
             return sp.Not(relation(reader, node.part))
+        case Call(name="inside"):
+            return _inside(reader, node)
         case Name(text="true" | "false"):
             return sp.true if node.text == "true" else sp.false
         case _:
@@ -36,3 +38,17 @@ def relation(reader: Reader, node: Node) -> Any:
             raise reader.refusal(
                 node, "a relation such as x = 0 or y > 0.5", word, "Compare it with something."
             )
+
+
+def _inside(reader: Reader, node: Call) -> Any:
+    """inside(name): in one of the shapes of the file."""
+    places = reader.names.places
+    name = node.arguments[0] if len(node.arguments) == 1 else None
+    if isinstance(name, Name) and name.text in places:
+        return places[name.text]
+    known = ", ".join(places) or "none are declared"
+    got = short(name.text) if isinstance(name, Name) else f"{len(node.arguments)} argument(s)"
+    remedy = nearest(name.text, set(places)) if isinstance(name, Name) else ""
+    raise reader.refusal(
+        node, f"the name of a shape in inside(…) ({known})", got, f"{remedy}Declare it under [shapes]."
+    )

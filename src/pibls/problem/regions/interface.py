@@ -77,6 +77,14 @@ class Within(Place):
         return self.region.is_boundary
 
     @property
+    def is_sum(self) -> bool:  # type: ignore[override]
+        return self.region.is_sum
+
+    @property
+    def continues(self) -> bool:
+        return self.region.continues
+
+    @property
     def has_normal(self) -> bool:
         return self.region.has_normal
 

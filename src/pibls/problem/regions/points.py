@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,21 @@ class PointSet:
     def inside(cls, X: Array) -> PointSet:
         """Points without normals."""
         return cls((X,), np.zeros_like(X))
+
+    @classmethod
+    def joined(cls, parts: Sequence[PointSet]) -> PointSet:
+        """All of them; of integrals one sum, row by row."""
+        if parts[0].weights is None:
+            sites = tuple(np.concatenate(each) for each in zip(*(p.sites for p in parts), strict=True))
+            return cls(sites, np.concatenate([p.normals for p in parts]))
+        rows = len(parts[0].weights)
+
+        def beside(arrays: Iterable[Array]) -> Array:
+            split = [a.reshape(rows, -1, a.shape[-1]) for a in arrays]
+            return np.concatenate(split, axis=1).reshape(-1, split[0].shape[-1])
+
+        weights = np.concatenate([p.weights for p in parts if p.weights is not None], axis=1)
+        return cls((beside(p.sites[0] for p in parts),), beside(p.normals for p in parts), weights)
 
     @classmethod
     def none(cls, dimension: int, sites: int = 1) -> PointSet:

@@ -11,8 +11,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, space_of, time_of, within
+from pibls.domain import Domain, box_of, faces_of, space_of, time_of, within
 from pibls.domain.gauss import Rule
+from pibls.domain.piece import bounded
 from pibls.domain.quadrature import rule_boundary, rule_common, rule_inside, rule_rim, rule_slice, settled
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
@@ -20,6 +21,7 @@ from pibls.problem.regions.protocol import Pen, Place, Region
 
 _MOST_POINTS = 40_000
 _MOST_DIMENSIONS = 6
+_OTHER = 5  # nodes more, at random
 _FINEST = {1: 200, 2: 160, 3: 40}
 
 
@@ -47,15 +49,16 @@ class Within:
     def rule(self, space: Domain, n: int) -> Rule:
         if self.shape is None or self.shape is space:
             return rule_inside(space, n)
-        found = rule_common(self.shape, space, n)
-        if not len(found.weights):
-            raise ProblemError(
-                "integral(over)",
-                expected="a shape that has a part of the domain in it",
-                got=repr(self.shape),
-                remedy="Check its place and size.",
-            )
-        return found
+        return rule_common(self.shape, space, n)
+
+    def refused(self) -> ProblemError:
+        """There is nothing of it in the domain."""
+        return ProblemError(
+            "integral(over)",
+            expected="a shape that has a part of the domain in it",
+            got=repr(self.shape),
+            remedy="Check its place and size.",
+        )
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return "over the domain" if self.shape is None else f"over {pen.thing(self.shape)}"
@@ -74,7 +77,8 @@ class Along:
     def rule(self, space: Domain, n: int) -> Rule:
         region = self.region
         if region.is_boundary:
-            return rule_boundary(space, n, region.mask)
+            ground, mine = bounded(space)
+            return rule_boundary(ground, n, lambda found: region.mask(found) & mine(found))
         plane = region.plane()
         if plane is not None:
             return rule_slice(space, *plane, n, region.holds)
@@ -129,9 +133,29 @@ class Total(Place):
                 remedy="Leave basis out, or give one basis such as Waves(400, scale=12).",
             )
         space = space_of(domain)
-        d = len(space.coordinates)
-        found = rule_for(self.extent, space, _count(points.interior, d))
-        q = len(found.weights)
+        n = _count(points.interior, len(space.coordinates))
+        if not all(face.has_chart for face in faces_of(space)):
+            # Two solutions must not share what a rule of low order leaves.
+            n += int(_OTHER * rng.integers(3))
+        found = rule_for(self.extent, space, n)
+        if not len(found.weights) and isinstance(self.extent, Within):
+            raise self.extent.refused()
+        return self._over(found, domain, points, rng)
+
+    def place_in(
+        self, space: Domain, domain: Domain, points: Points, rng: np.random.Generator
+    ) -> PointSet | None:
+        """What a piece of the domain, given without its time, adds to the sum; None where it adds nothing."""
+        found = rule_for(self.extent, space, _count(points.interior, len(space.coordinates)))
+        return self._over(found, domain, points, rng) if len(found.weights) else None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is there once, whatever the pieces."""
+        return isinstance(self.extent, Nothing)
+
+    def _over(self, found: Rule, domain: Domain, points: Points, rng: np.random.Generator) -> PointSet:
+        d, q = len(space_of(domain).coordinates), len(found.weights)
         if time_of(domain) is None:
             return PointSet((found.points,), found.normals, found.weights[None, :])
         start, stop = box_of(domain)[-1]

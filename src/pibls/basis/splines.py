@@ -1,0 +1,151 @@
+r"""u(x) = Σ_j c_{pj} P_j(ξ), ξ = (x - centre_p)/half_p in the piece p: polynomials that join smoothly.
+
+Values and derivatives below the order m agree where two pieces meet. With n polynomials in each of P pieces
+that leaves P (n - m) + m functions: as many as Gauss's points, n - m in each piece, and m conditions at the
+ends. Where the function repeats itself the two ends meet too, and there are no conditions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.arrays import Array
+from pibls.basis.product import legendre
+
+Numbers = npt.NDArray[np.intp]
+
+
+@lru_cache(maxsize=64)
+def _gauss(n: int) -> tuple[Array, Array]:
+    """Gauss's points and weights in [-1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return np.asarray(nodes), np.asarray(weights)
+
+
+@lru_cache(maxsize=512)
+def _reference(n: int, count: int, order: int) -> Array:
+    """∂^order of the n polynomials at ``count`` points of Gauss."""
+    return legendre(_gauss(count)[0], n, order)
+
+
+@dataclass(frozen=True)
+class Splines:
+    """``size`` polynomials between each two neighbouring ``edges``, ``order`` - 1 times differentiable."""
+
+    edges: tuple[float, ...]
+    size: int
+    order: int
+    repeats: bool = False
+
+    @property
+    def pieces(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def raw(self) -> int:
+        """Coefficients of all pieces."""
+        return self.pieces * self.size
+
+    @property
+    def functions(self) -> int:
+        """How many are smooth."""
+        return self.raw - self.order * (self.pieces - (0 if self.repeats else 1))
+
+    @cached_property
+    def half(self) -> Array:
+        return np.asarray(0.5 * np.diff(self.edges))
+
+    @cached_property
+    def centre(self) -> Array:
+        return np.asarray(0.5 * (np.array(self.edges[1:]) + np.array(self.edges[:-1])))
+
+    @cached_property
+    def smooth(self) -> Array:
+        """The smooth functions by their coefficients in the pieces, (raw, functions), orthonormal."""
+        P, n, m = self.pieces, self.size, self.order
+        joints = [(p, p + 1) for p in range(P - 1)] + ([(P - 1, 0)] if self.repeats else [])
+        if not joints or not m:
+            return np.eye(P * n)
+        C = np.zeros((m * len(joints), P * n))
+        for i, (low, high) in enumerate(joints):
+            short = min(self.half[low], self.half[high])
+            for k in range(m):
+                row = C[m * i + k]
+                row[low * n : low * n + n] += (short / self.half[low]) ** k * legendre(np.ones(1), n, k)[0]
+                row[high * n : high * n + n] -= (short / self.half[high]) ** k * legendre(-np.ones(1), n, k)[
+                    0
+                ]
+                row /= np.linalg.norm(row)
+        Q, _ = np.linalg.qr(C.T, mode="complete")
+        return np.ascontiguousarray(Q[:, len(C) :])
+
+    # -- points --
+
+    @cached_property
+    def nodes(self) -> Array:
+        """Where equations are held: n - m points of Gauss in each piece."""
+        s = _gauss(self.size - self.order)[0]
+        return np.asarray((self.centre[:, None] + self.half[:, None] * s).ravel())
+
+    @cached_property
+    def weights(self) -> Array:
+        """For integrals by the values at the nodes."""
+        return np.asarray((self.half[:, None] * _gauss(self.size - self.order)[1]).ravel())
+
+    @cached_property
+    def extra(self) -> Array:
+        """As many more as there are conditions at the ends: the ends, and what lies next to them."""
+        if self.repeats:
+            return np.empty(0)
+        low = (self.order + 1) // 2
+        inner = float(_gauss(self.size - self.order)[0][0])
+        s = -1.0 + (1.0 + inner) * np.arange(low) / low
+        below = self.centre[0] + self.half[0] * s
+        below[:1] = self.edges[0]
+        above = self.centre[-1] - self.half[-1] * s[: self.order - low]
+        above[:1] = self.edges[-1]
+        return np.concatenate([below, above])
+
+    @cached_property
+    def traced(self) -> Array:
+        """The points at which a function along this line is taken: as many as there are functions."""
+        return np.concatenate([self.nodes, self.extra])
+
+    # -- tables --
+
+    def table(self, order: int) -> Array:
+        """∂^order of the smooth functions at the nodes, (nodes, functions)."""
+        P, n, count = self.pieces, self.size, self.size - self.order
+        one = _reference(n, count, order)
+        S = self.smooth.reshape(P, n, -1)
+        scale = self.half ** -float(order)
+        return np.asarray((np.matmul(one, S) * scale[:, None, None]).reshape(P * count, -1))
+
+    def at(self, x: Array, order: int) -> Array:
+        """∂^order of the smooth functions at points, (N, functions)."""
+        p = self.locate(x)
+        T = legendre((x - self.centre[p]) / self.half[p], self.size, order)
+        T = T / self.half[p, None] ** order if order else T
+        S = self.smooth.reshape(self.pieces, self.size, -1)
+        return np.asarray(np.einsum("xn,xnf->xf", T, S[p]))
+
+    def locate(self, x: Array) -> Numbers:
+        """The piece of each point; one on an edge belongs to the upper one."""
+        return np.searchsorted(np.array(self.edges[1:-1]), x, side="right").astype(np.intp)
+
+    @cached_property
+    def values(self) -> tuple[Array, ...]:
+        """∂^k of the smooth functions at the points `traced`, k = 0, …, m."""
+        return tuple(
+            np.concatenate([self.table(k), self.at(self.extra, k)]) if len(self.extra) else self.table(k)
+            for k in range(self.order + 1)
+        )
+
+    @cached_property
+    def from_values(self) -> Array:
+        """The function with given values at the points `traced`, (functions, points)."""
+        return np.asarray(np.linalg.inv(self.values[0]))

@@ -1,0 +1,308 @@
+r"""a = e₀ < e₁ < … < e_P = b, n polynomials in each piece: how a box is divided, axis by axis.
+
+Pieces begin where data and coefficients need them: at layers and for waves that the equation's own rates
+tell of, around narrow sources, at planes where something jumps. Then each is halved until the coefficients of
+the solution have fallen in it, whatever they are along the other axes; towards an end of an axis where they
+fall as a power, pieces become smaller in proportion. Where they fall fast, more polynomials are cheaper.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.arrays import Array
+from pibls.basis.product import legendre
+from pibls.basis.splines import Splines
+from pibls.search.bench import Bench
+from pibls.search.rates import sites, waves_across
+from pibls.search.resolution import nodes_of
+from pibls.space import Lattice
+from pibls.system.products import Boxed, Side
+
+_FIRST = ((1e-5, 10), (1e-7, 12), (1e-9, 14), (0.0, 16))
+"""A tolerance, and the polynomials of a piece from there on."""
+_MOST = 28  # polynomials of a piece
+_WAVES = 22  # and of one for many waves
+_PER_DEGREE = 0.3  # decay over a piece that each of its degrees resolves
+_PHASE = 0.1  # of the tolerance, for waves
+_LOOKED = {2: 160, 3: 40}  # points along each axis at which data are looked for
+_LINES = 6  # through so many places, and as many at random
+_LOCATED = 0.02  # of the largest value: what pieces leave of data at first
+_PIECES, _DEPTH = 24, 10
+_TOWARDS = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
+_GAINED, _LEVELS_AT_ONCE = 1.6, 3  # … again and again, for so many digits each: those of r² log r
+_POWER = 0.5  # of what a straight line misses the digits by: a power that misses less is one
+_LEVELS = (0.5, 0.8)  # of all degrees: between these it is taken how fast coefficients fall
+_FROM = 2  # the first degree that is looked at
+_SPARE = 0.2  # digits that are aimed at beyond the limit
+_LEAST_RATE = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
+_HALVED = 0.8  # of the digits of all degrees: what a half has more than the whole
+_AT_ONCE = 1  # halvings: more of what is not resolved at all would be too many
+_LAST = 6  # one of so many degrees, and at least two: there coefficients are to be small
+_JOINED = 0.4  # of the digits by which the coefficients fall in both of two pieces: what they fall by in one
+_SHORTEST = 1e-11  # of an axis
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The edges along each axis, and the polynomials in each of its pieces."""
+
+    edges: tuple[tuple[float, ...], ...]
+    sizes: tuple[int, ...]
+
+    def splines(self, boxed: Boxed) -> tuple[Splines, ...]:
+        return tuple(map(Splines, self.edges, self.sizes, boxed.orders, boxed.repeated))
+
+    def lattice(self, unknowns: int) -> Lattice:
+        return Lattice(self.edges, self.sizes, unknowns)
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """Along each axis, those that are not smooth too."""
+        return tuple((len(e) - 1) * n for e, n in zip(self.edges, self.sizes, strict=True))
+
+    def moved(self, kept: Sequence[tuple[int, float]]) -> Axes:
+        """Pieces that reach from the middle of one to the middle of the next, and as many polynomials.
+
+        Planes that are ``kept`` stay edges. What a singular end leaves is less in half of the piece there.
+        """
+        return replace(
+            self, edges=tuple(_between(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges))
+        )
+
+    def refined(self, spectra: Sequence[Array], limit: float, kept: Sequence[tuple[int, float]]) -> Axes:
+        """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit.
+
+        Pieces become one where they are far below it, but not across planes that are ``kept``.
+        """
+        found = [
+            _finer(e, n, S, limit, {p for a, p in kept if a == i})
+            for i, (e, n, S) in enumerate(zip(self.edges, self.sizes, spectra, strict=True))
+        ]
+        return Axes(tuple(e for e, _ in found), tuple(n for _, n in found))
+
+
+def first_axes(bench: Bench, boxed: Boxed) -> Axes:
+    """The first pieces."""
+    d = len(bench.box)
+    n0 = next(n for tol, n in _FIRST if bench.tol >= tol)
+    n0 = max(n0, 2 * max(boxed.orders) + 4)
+    found = list(sites(bench))
+    waves = waves_across(bench)
+    edges, sizes = [], []
+    lines = _lines(bench, boxed)
+    for axis, (low, high) in enumerate(bench.box):
+        n = n0
+        cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
+        if waves[axis] > 0:
+            n = _WAVES
+            per = 2.0 * n / math.e * (_PHASE * bench.tol) ** (1.0 / n) / math.pi
+            cuts |= set(np.linspace(low, high, max(math.ceil(waves[axis] / per), 1) + 1).tolist())
+        for site in found:
+            if site.axis == axis:
+                cuts |= _graded(float(low), float(high), site.level, _PER_DEGREE * n / site.rate)
+        edges.append(_resolving(tuple(sorted(cuts)), lines[axis], n))
+        sizes.append(n)
+    assert len(edges) == d
+    return Axes(tuple(edges), tuple(sizes))
+
+
+def tail_of(S: Array) -> Array:
+    """The largest of the last coefficients of each piece, (P,)."""
+    return np.asarray(S[:, -max(S.shape[1] // _LAST, 2) :].max(axis=1))
+
+
+def spectra_of(C: Array) -> list[Array]:
+    """The largest coefficients (P, n) along each axis, of coefficients (P₁, n₁, P₂, n₂, …)."""
+    d = C.ndim // 2
+    A = np.abs(C)
+    return [A.max(axis=tuple(j for j in range(2 * d) if j // 2 != i)) for i in range(d)]
+
+
+def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
+    out = [edges[0]]
+    for low, high in itertools.pairwise(edges):
+        if low in kept:
+            out.append(low)
+        # Of a single piece not the middle: what is symmetric has an edge there by chance.
+        alone = len(edges) == 2
+        out.append(low + (0.45 if alone else 0.5) * (high - low))
+    out.append(edges[-1])
+    return tuple(out)
+
+
+def _finer(
+    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float]
+) -> tuple[tuple[float, ...], int]:
+    """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
+    P = len(edges) - 1
+    # From each degree on the largest coefficient: those of odd degrees may vanish.
+    fallen = np.maximum.accumulate(S[:, ::-1], axis=1)[:, ::-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log10(np.maximum(fallen, 1e-300))
+        missing = np.log10(np.maximum(tail_of(S), 1e-300) / limit)
+    missing = np.where(missing > 0, missing + _SPARE, 0.0)
+    middle, last = (math.ceil(share * n) for share in _LEVELS)
+    rate = (logs[:, middle] - logs[:, last]) / (last - middle)
+    whole = edges[-1] - edges[0]
+    open_ = (missing > 0) & (np.diff(edges) > _SHORTEST * whole)
+    slow = open_ & _falls_as_power(logs)
+    ends = np.zeros(P, dtype=bool)
+    ends[[0, -1]] = True
+    towards = slow & ends
+    smooth = open_ & ~towards
+    levels = np.where(towards, np.clip(np.ceil(missing / _GAINED), 1, _LEVELS_AT_ONCE), 0).astype(int)
+    rate = np.maximum(rate, _LEAST_RATE)
+    best: tuple[float, int, Array] | None = None
+    for size in range(n, max(_MOST, n) + 1):
+        lacking = np.where(smooth, missing - rate * (size - n), 0.0)
+        halvings = np.where(lacking > 0, np.ceil(np.log2(1.0 + lacking / (_HALVED * rate * size))), 0.0)
+        halvings = np.minimum(halvings, _AT_ONCE)
+        total = size * float((2.0**halvings).sum() + levels.sum())
+        if best is None or total < best[0]:
+            best = total, size, halvings
+    assert best is not None
+    joined = _joined(edges, fallen, limit, kept) if not towards.any() else set()
+    out = [edges[0]]
+    for p in range(P):
+        a, b = edges[p], edges[p + 1]
+        if p in joined:
+            continue
+        if towards[p]:
+            steps = _TOWARDS ** np.arange(1.0, levels[p] + 1.0)
+            out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
+            out += (b - (b - a) * steps).tolist() if p == P - 1 else []
+        else:
+            parts = int(2 ** best[2][p])
+            out += [a + i / parts * (b - a) for i in range(1, parts)]
+        out.append(b)
+    return tuple(out), best[1]
+
+
+def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:
+    """Whether digits (P, n) fall with the logarithm of the degree, not with the degree: a singular end."""
+    degrees = np.arange(_FROM, logs.shape[1], dtype=float)
+    left = []
+    for s in (np.log(degrees), degrees):
+        A = np.stack([np.ones_like(s), s], axis=1)
+        L = logs[:, _FROM:].T
+        left.append(np.sum((L - A @ np.linalg.lstsq(A, L, rcond=None)[0]) ** 2, axis=0))
+    return np.asarray(left[0] < _POWER * left[1])
+
+
+def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[float]) -> set[int]:
+    """Pieces that may become one with the next: what they leave then is far below the limit."""
+    out: set[int] = set()
+    tail = tail_of(fallen)
+    for p in range(len(edges) - 2):
+        length = edges[p + 1] - edges[p], edges[p + 2] - edges[p + 1]
+        if p - 1 in out or edges[p + 1] in kept or max(length) > 3.0 * min(length):
+            continue
+        size = float(max(fallen[p, 0], fallen[p + 1, 0]))
+        both = float(max(tail[p], tail[p + 1]))
+        if size <= 0 or both <= 0 or size * (both / size) ** _JOINED < 0.1 * limit:
+            out.add(p)
+    return out
+
+
+def _graded(low: float, high: float, level: float, length: float) -> set[float]:
+    """Edges whose distance from a level doubles, from a length on."""
+    out = {level}
+    for sign in (-1.0, 1.0):
+        step = length
+        while low < level + sign * step < high and step < 0.6 * (high - low):
+            out.add(level + sign * step)
+            step *= 3.0
+    return out
+
+
+Along = Callable[[Array], Array]
+
+
+def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
+    """Data along lines in the direction of each axis: through where they are largest, and anywhere."""
+    d = len(bench.box)
+    out: list[list[Along]] = [[] for _ in range(d)]
+    rng = bench.stream(7, 1)
+    count = _LOOKED[d]
+    low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
+    for held in (None, *boxed.sides):
+        free = [i for i in range(d) if held is None or i != held.axis]
+        t = [(np.arange(count) + rng.random(count)) / count for _ in free]
+        X = np.zeros((count ** len(free), d))
+        X[:, free] = np.stack(np.meshgrid(*t, indexing="ij"), -1).reshape(len(X), -1)
+        if held is not None:
+            X[:, held.axis] = held.end
+        X = low + lengths * X
+        size = np.nan_to_num(np.abs(_data(boxed, held, X)[0]))
+        chosen = [X[np.argmax(size)]]
+        for _ in range(_LINES - 1):
+            # The next largest that is not next to those.
+            far = np.all([(np.abs((X - c) / lengths)).max(axis=1) > 0.1 for c in chosen], axis=0)
+            if not far.any():
+                break
+            chosen.append(X[np.argmax(np.where(far, size, -1.0))])
+        chosen += list(X[rng.integers(len(X), size=_LINES)])
+        for axis in free:
+            out[axis].append(_through(boxed, held, np.array(chosen), axis))
+    return out
+
+
+def _through(boxed: Boxed, held: Side | None, places: Array, axis: int) -> Along:
+    """t ↦ data and coefficients at t along lines through some places, (functions, N)."""
+
+    def values(t: Array) -> Array:
+        X = np.repeat(places, len(t), axis=0)
+        X[:, axis] = np.tile(t, len(places))
+        found = _data(boxed, held, X)
+        return found.reshape(len(found) * len(places), len(t))
+
+    return values
+
+
+def _data(boxed: Boxed, held: Side | None, X: Array) -> Array:
+    """What is given, and the coefficients, (functions, N)."""
+    r = boxed.equation if held is None else held.residual
+    normals = np.zeros_like(X)
+    if held is not None:
+        normals[:, held.axis] = 2.0 * held.end - 1.0
+    data = r.known_data(X)
+    zero = np.zeros((len(r.nonlinear), len(X)))
+    return np.concatenate([r.rest(X, normals, data, zero)[None], r.coefficients(X, normals, data)])
+
+
+def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[float, ...]:
+    """Pieces halved until data have fallen in them, roughly."""
+    s = nodes_of(n, False)
+    matrix = np.linalg.inv(legendre(s, n))
+    looked: dict[tuple[float, float], list[Array]] = {}
+
+    def coefficients(a: float, b: float) -> list[Array]:
+        if (a, b) not in looked:
+            t = 0.5 * (a + b) + 0.5 * (b - a) * s
+            looked[a, b] = [np.nan_to_num(f(t), posinf=0.0, neginf=0.0) @ matrix.T for f in lines]
+        return looked[a, b]
+
+    for _ in range(_DEPTH):
+        if len(edges) > _PIECES:
+            break
+        found = [coefficients(a, b) for a, b in itertools.pairwise(edges)]
+        sizes = [np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))]
+        cuts = set(edges)
+        for (a, b), piece in zip(itertools.pairwise(edges), found, strict=True):
+            # Of each function the lines through all places together: one that is tiny there is not looked at.
+            tails = [tail_of(np.abs(c)) for c in piece]
+            if any(
+                bool((t > _LOCATED * max(z.max(), 1e-300)).any()) for t, z in zip(tails, sizes, strict=True)
+            ):
+                cuts.add(0.5 * (a + b))
+        if len(cuts) == len(edges):
+            break
+        edges = tuple(sorted(cuts))
+    return edges

@@ -1,0 +1,246 @@
+r"""u(x, y, z) = Σ c_{ijk} f_i(x) g_j(y) h_k(z): steady problems on boxes, by products along the axes.
+
+Each axis is divided into pieces, by itself; the factors are polynomials there that join smoothly
+(`basis.splines`). A sum of one operator along each axis is solved at once, whatever else there is by steps
+through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense basis of as
+many would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
+(`search.axes`); a second solution in other pieces is the estimate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.linalg.kronecker import along
+from pibls.linalg.threads import sensible_threads
+from pibls.search.attempt import Attempt, judge, misfits
+from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
+from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
+from pibls.search.plan import Offer, Plan
+from pibls.search.work import multiplied
+from pibls.solver import Outcome
+from pibls.solver.products import Solved, solved
+from pibls.space import Space
+from pibls.status import Status
+from pibls.system.products import Boxed, Rows
+
+_SHARE = 4  # products may have one coefficient for so many entries of the largest dense matrix
+_ROUNDS = 30
+_USUAL = {2: 0.08, 3: 0.04}  # work until the tolerance is met, roughly
+_BENT = 4.0  # times as much where the problem is not linear
+_LOOKED = {
+    2: (5, 400),
+    3: (3, 60),
+}  # points of each piece where two solutions are compared, and of all at most
+_CLOSE = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
+_CLASH = 1e-3  # of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved
+
+
+@dataclass
+class ProductPlan(Plan):
+    """Products of piecewise polynomials, divided along each axis where it is hard."""
+
+    guess: Space | None = None
+    start: Attempt | None = None
+    boxed: Boxed | None = None
+    axes: Axes | None = None
+    _rounds: int = 0
+    _ended: bool = False
+    _last: tuple[float, float] | None = None
+    """Work and largest tail of the last attempt."""
+    _rate: float = 1.0
+    _found: tuple[Attempt, Rows, Solved] | None = None
+    """The last attempt, with its rows."""
+
+    def __post_init__(self) -> None:
+        bench = self.bench
+        if bench.evolution is None and bench.pieced is None and bench.lowered.dimension in _USUAL:
+            self.boxed = Boxed.of(bench.lowered, bench.domain, bench.box)
+
+    @property
+    def made_no_progress(self) -> bool:
+        return self.best is None or super().made_no_progress
+
+    @property
+    def _most(self) -> int:
+        return self.budget.max_nodes**2 // _SHARE
+
+    def offer(self) -> Offer | None:
+        if self.boxed is None or self.status is not None or self._ended or self._rounds >= _ROUNDS:
+            return None
+        if self.axes is None or self._last is None:
+            usual = _USUAL[self.bench.lowered.dimension] * (1.0 if self.boxed.is_linear else _BENT)
+            return Offer(0.25 * usual, usual)
+        if math.prod(self.axes.functions) > self._most:
+            return None
+        work, worst = self._last
+        expected = max(multiplied(self.axes.functions, 4), work)
+        needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
+        return Offer(expected, expected * min(max(needed / max(self._rate, 0.2), 1.0), 20.0))
+
+    def hear_of(self, found: Attempt | None) -> None:
+        self.start = found if self.start is None else self.start
+
+    def advance(self) -> None:
+        assert self.boxed is not None
+        self._rounds += 1
+        if self.axes is None:
+            self.axes = first_axes(self.bench, self.boxed)
+        made = self._solve(self.axes)
+        if made is None:
+            self._ended = True
+            return
+        found, rows, result = self._found = made
+        bench = self.bench
+        size = float(found.sizes.max())
+        spectra = [S / size if size > 0 else S for S in spectra_of(rows.in_pieces(result.U))]
+        worst = max(float(tail_of(S).max()) for S in spectra)
+        if self._last is not None and worst > 0:
+            self._rate = math.log10(max(self._last[1], 1e-300) / worst)
+        self._last = (found.work, worst)
+        self.marks.append(found.relative)
+        if self.best is None or not self.error.checked:
+            self.best = found
+        self.tell(found, None, cells=len(self.axes.lattice(1)))
+        if self._clashes(rows, result, size):
+            self._ended = True
+            return
+        limit = bench.limits.cell_tail * bench.tol
+        floor = worst < 1e-9 and (self._rate < 0.05 or worst < 10.0 * result.moved) and self._rounds > 1
+        if worst > _CLOSE * limit and not floor:
+            self._refine(spectra, limit)
+            return
+        self._confirm(found, rows, result, spectra, floor)
+
+    def _refine(self, spectra: list[Array], limit: float) -> None:
+        assert self.axes is not None
+        finer = self.axes.refined(spectra, limit, self.bench.lowered.interfaces.planes)
+        if finer == self.axes:
+            self._ended = True
+        self.axes = finer
+
+    def _confirm(self, found: Attempt, rows: Rows, result: Solved, spectra: list[Array], floor: bool) -> None:
+        """Compare with a second solution, in pieces that end elsewhere."""
+        bench = self.bench
+        assert self.axes is not None
+        if not self.affords(2.0 * found.work):
+            return
+        made = self._solve(self.axes.moved(bench.lowered.interfaces.planes))
+        if made is None:
+            self._ended = True
+            return
+        second, others, other = made
+        error, slabs = self._compared(found, rows, result, second, others, other)
+        if not self.error.checked or error.max <= self.error.max:
+            self.best, self.error = found, error
+        excess = self.excess(found, error)
+        self.tell(found, excess, cells=len(self.axes.lattice(1)))
+        if excess <= bench.tol and found.relative < bench.limits.fits:
+            self.status = Status.TOLERANCE
+        elif floor:
+            self.status = Status.FLOOR
+        else:
+            # Where the two differ they are divided, whatever the coefficients say.
+            share = bench.tol / bench.limits.safety
+            for S, slab in zip(spectra, slabs, strict=True):
+                S[:, -1] = np.maximum(S[:, -1], np.where(slab > 0.1 * share, slab, 0.0))
+            before = self.axes
+            self._refine(spectra, min(bench.limits.cell_tail * bench.tol, 0.5 * max(s.max() for s in slabs)))
+            self._ended = self._ended or self.axes == before
+
+    def _compared(
+        self, found: Attempt, rows: Rows, result: Solved, second: Attempt, others: Rows, other: Solved
+    ) -> tuple[ErrorEstimate, list[Array]]:
+        """The estimate, and the largest difference in each piece of each axis, relative to max|u|."""
+        bench = self.bench
+        per, most = _LOOKED[len(rows.axes)]
+        rng = bench.stream(8, self._rounds)
+        lines = []
+        for a, b in zip(rows.axes, others.axes, strict=True):
+            # In every piece of both, and at its ends.
+            cuts = np.union1d(a.edges, b.edges)
+            count = max(min(per, most // len(cuts)), 1)
+            t = cuts[:-1, None] + np.diff(cuts)[:, None] * rng.random((len(cuts) - 1, count))
+            lines.append(np.sort(np.concatenate([t.ravel(), cuts[[0, -1]]])))
+        D = _on(rows, result.U, lines) - _on(others, other.U, lines)
+        worst = np.abs(D)
+        error = compare(found.function, second.function, 1, bench.where)
+        size = max(float(found.sizes.max()), 1e-300)
+        known = bench.rounding(found.sizes)
+        # The last step of either: how far rounding in the equations moves the solution.
+        moved = np.array([size * max(result.moved, other.moved)])
+        rounding = moved if known is None else np.maximum(moved, known)
+        seen = np.array([worst.max()]) * bench.limits.safety / bench.limits.misfit
+        error = at_least(error, np.maximum(misfits(bench, found.residuals), seen), rounding)
+        per_box = np.zeros([a.pieces for a in rows.axes])
+        np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(rows.axes, lines, strict=True))), worst)
+        self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
+        slabs = []
+        for i in range(len(rows.axes)):
+            slabs.append(per_box.max(axis=tuple(j for j in range(per_box.ndim) if j != i)) / size)
+        return error, slabs
+
+    def _clashes(self, rows: Rows, result: Solved, size: float) -> bool:
+        """Whether sides that give values disagree where they meet."""
+        if self._rounds < 3:
+            return False
+        left, _ = rows.residual(result.U)
+        for g, r in zip(rows.groups[1:], left[1:], strict=True):
+            values = len(g.alphas) == 1 and not any(g.alphas[0]) and not g.residual.nonlinear
+            if values and float(np.abs(r).max()) > _CLASH * size * float(np.abs(g.known).max()):
+                return True
+        return False
+
+    def _solve(self, axes: Axes) -> tuple[Attempt, Rows, Solved] | None:
+        bench, boxed = self.bench, self.boxed
+        assert boxed is not None
+        began = time.perf_counter()
+        with sensible_threads(1), np.errstate(all="ignore"):
+            rows = boxed.on(axes.splines(boxed))
+            result = solved(rows, self._first_guess(rows), self.budget.check)
+            if result is None or not result.holds:
+                self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
+                return None
+            lattice = axes.lattice(1)
+            w = _by_box(rows.in_pieces(result.U))
+            judged, values = judge(bench, lattice, w)
+        outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
+        seconds = time.perf_counter() - began
+        work = multiplied(axes.functions, result.solves, result.triangular)
+        self.budget.charge(self, work, seconds)
+        settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
+        return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
+
+    def _first_guess(self, rows: Rows) -> Array:
+        """Where a problem that is not linear begins."""
+        lines = [a.traced for a in rows.axes]
+        if rows.boxed.is_linear:
+            return np.zeros(rows.shape)
+        if self._found is not None:
+            _, before, result = self._found
+            return rows.interpolated(_on(before, result.U, lines))
+        function = None if self.guess is None else (self.guess, np.empty(0))
+        if self.start is not None and self.start.relative < self.bench.limits.trust_start:
+            function = self.start.function
+        if function is None:
+            return np.zeros(rows.shape)
+        X = np.stack(np.meshgrid(*lines, indexing="ij"), -1).reshape(-1, len(lines))
+        return rows.interpolated(unknowns_at(*function, X, 1)[0].reshape([len(t) for t in lines]))
+
+
+def _on(rows: Rows, U: Array, lines: list[Array]) -> Array:
+    """u at the products of points along the axes."""
+    for i, (a, t) in enumerate(zip(rows.axes, lines, strict=True)):
+        U = along(a.at(t, 0), U, i)
+    return U
+
+
+def _by_box(C: Array) -> Array:
+    """The coefficients as `Lattice` has them, of an array (P₁, n₁, P₂, n₂, …)."""
+    d = C.ndim // 2
+    return np.ascontiguousarray(C.transpose([*range(0, 2 * d, 2), *range(1, 2 * d, 2)])).ravel()

@@ -1,0 +1,177 @@
+r"""P r(Σ c_i(t) f_i) = 0 at the moments of one window: Newton's method on any shape.
+
+The rows at the points are made square (`system.projected`). A linear evolution whose coefficients rest keeps
+the factors of its matrix, and its rows are then products with that matrix: no table is looked at again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.evolving import EvolvingBasis
+from pibls.linalg.shifted import Dense, Shifted
+from pibls.search.followed import Window
+from pibls.search.newton import NoWindowError
+from pibls.search.room import Room, RoomPlaces
+from pibls.search.thresholds import LINES, ROOMS
+from pibls.solver.stages import Stages
+from pibls.space import Whole
+from pibls.system.lines import Moments
+from pibls.system.projected import Projection
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a window begins: ∂_t^a of all coefficients, (rates, 1, unknowns, n)."""
+
+    room: Room
+    rates: Array
+
+
+@dataclass
+class Factors:
+    """The factored matrix of a window, for those that follow."""
+
+    room: Room
+    h: float
+    weights: list[Array]
+    rows: Projection
+    parts: tuple[Array, ...]
+    solver: Shifted
+
+
+@dataclass
+class RoomSolver:
+    """Solves one window after another."""
+
+    places: RoomPlaces
+    stages: Stages
+    tail: float
+    """What a window may leave."""
+    steps: int = 0
+    factors: Factors | None = None
+    last: tuple[Room, Array, float, float] | None = None
+    """The last window: its coefficients in space and time, start and stop."""
+
+    def window(self, state: State, U: Array, t: float, stop: float) -> Window:
+        """The window as a function of space and time."""
+        room, st, e = state.room, self.stages, self.places.evolution
+        series = self.series(state, U)
+        self.last = room, series, t, stop
+        if not e.forward:
+            series = series * (-1.0) ** np.arange(series.shape[-1])
+        basis = EvolvingBasis(
+            room.basis, st.count + 1, np.array([0.5 * (t + stop)]), np.array([0.5 * abs(stop - t)])
+        )
+        w = np.concatenate([(room.turn @ part).ravel() for part in series[0]])
+        return Window(Whole.shared(basis, self.places.bench.lowered.unknowns), w, t, stop, math.nan)
+
+    def series(self, state: State, U: Array) -> Array:
+        """Coefficients in time of every coefficient in space, (1, unknowns, n, s + 1)."""
+        every = np.concatenate([state.rates[0][..., None], U], axis=-1)
+        return np.asarray(every @ self.stages.series.T)
+
+    def solve(self, state: State, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
+        """The coefficients at all moments (1, unknowns, n, s), and the rates at the end.
+
+        ``sizes`` is how large each unknown was before. Raises a `NoWindowError`.
+        """
+        st, h, room = self.stages, stop - t, state.room
+        lines = room.lines
+        times = t + h * st.nodes
+        times[-1] = stop
+        moments = lines.at(times)
+        shape = (1, lines.unknowns, lines.functions, st.count)
+        U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
+        if not lines.is_linear:
+            U = self._continued(state, t, stop, U, sizes)
+        old, last, fresh = self.factors, math.inf, False
+        if (
+            old is None
+            or old.room is not room
+            or not math.isclose(old.h, h, rel_tol=1e-9)
+            or (lines.is_linear and not moments.has_operator(old.weights))
+        ):
+            old = None
+        size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
+        enough = max(1e-3 * self.tail, 2e-16) * size
+        slow = 0
+        for step in range(LINES.steps):
+            rates = st.rates(U, state.rates, lines.highest, h)
+            if old is None:
+                old, fresh = self._factored(moments, rates, room, h), True
+            R = self._residual(moments, rates, old)
+            if not np.isfinite(R).all():
+                raise NoWindowError
+            change = st.together(old.solver.solve(st.apart(R))).reshape(shape)
+            moved = float(np.abs(change).max())
+            if not math.isfinite(moved):
+                raise NoWindowError
+            self.steps += 1
+            U = U - change
+            ratio = moved / last if math.isfinite(last) else (1e-9 if lines.is_linear else 0.1)
+            if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
+                break
+            if step >= 1 and ratio > 0.7 and moved < 1e3 * enough + 1e-11 * size:
+                break  # rounding
+            if step >= 1 and ratio > LINES.contraction:
+                slow += 1
+                if (ratio > 2.0 and fresh and step > 2) or slow > 3:
+                    raise NoWindowError
+                if not fresh or ratio < 1.0:
+                    old = None  # a matrix nearer to the solution
+            last = moved
+        else:
+            raise NoWindowError
+        rates = st.rates(U, state.rates, lines.highest, h)
+        return U, np.stack([r[..., -1] for r in rates[: lines.highest]])
+
+    def _residual(self, moments: Moments, rates: list[Array], factors: Factors) -> Array:
+        """The rows made square, (unknowns·n, s); of a linear evolution without any table."""
+        if not moments.lines.is_linear:
+            return factors.rows(moments.residual(rates))
+        s = rates[0].shape[-1]
+        rest = factors.rows(
+            np.concatenate([held.rest(np.empty((0, *held.coefficients.shape[1:]))) for held in moments.held])
+        )
+        return rest + sum(M @ r.reshape(-1, s) for M, r in zip(factors.parts, rates, strict=True))
+
+    def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> Factors:
+        operator = moments.slopes(rates)
+        whole = operator.parts()
+        assert isinstance(whole, Dense)
+        places = self.places
+        between = len(places.equations) * len(room.points)
+        B = sum(
+            (abs(1.0 / h) ** a * M[between:] for a, M in enumerate(whole.parts)),
+            start=0.0 * whole.parts[0][between:],
+        )
+        groups, first = [], 0
+        for g in moments.lines.groups[len(places.equations) :]:
+            groups.append(slice(first, first + g.rows))
+            first += g.rows
+        tests = room.values * room.weights[:, None]
+        rows = Projection.of(tests, places.order, B, room.wall_weights, tuple(groups), ROOMS.unfelt)
+        parts = tuple(rows(M) for M in whole.parts)
+        try:
+            solver = Shifted.of(Dense(parts), self.stages.values / h)
+        except (np.linalg.LinAlgError, RuntimeError, ValueError):
+            raise NoWindowError from None
+        self.factors = Factors(room, h, operator.weights, rows, parts, solver)
+        return self.factors
+
+    def _continued(self, state: State, t: float, stop: float, held: Array, sizes: Array) -> Array:
+        """The last window's polynomials, a little further."""
+        if self.last is None or self.last[0] is not state.room:
+            return held
+        _, series, start, end = self.last
+        times = t + (stop - t) * self.stages.nodes
+        s = 2.0 * (times - start) / (end - start) - 1.0
+        out = series @ np.polynomial.legendre.legvander(s, series.shape[-1] - 1).T
+        far = np.abs(out - held).max()
+        size = max(float(sizes.max()), 1e-300)
+        return np.ascontiguousarray(out if np.isfinite(far) and far < 0.5 * size else held)

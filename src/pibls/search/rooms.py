@@ -1,0 +1,326 @@
+r"""c(t₀) → c(t₁) → …: an evolution on any shape as coefficients that move, window after window.
+
+Each window holds the equations at a few moments (`solver.stages`); in space they are tested with the
+functions themselves (`system.projected`). A linear evolution whose coefficients rest keeps the factors of its
+matrix from window to window. A window is accepted where what the last degrees add, in space and in time,
+has fallen, and where equations and conditions hold between the points. Where the beginning contradicts
+what holds at the walls, what comes before the first window that is resolved is not promised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.search.beginning import given_at
+from pibls.search.evolution import Evolution
+from pibls.search.followed import Demand, Followed, Window
+from pibls.search.newton import NoWindowError
+from pibls.search.room import Room, RoomPlaces
+from pibls.search.room_solver import RoomSolver, State
+from pibls.search.tails import BETWEEN, LAST, between_of
+from pibls.search.thresholds import LINES, ROOMS
+from pibls.solver.stages import stages
+from pibls.system.lines import Term
+
+SHORT = "no window is short enough"
+CROWDED = "more functions would be needed than there may be"
+
+
+@dataclass
+class RoomFollower:
+    """Follows an evolution from its start to its end."""
+
+    demand: Demand
+    places: RoomPlaces
+    moments: int
+    check: Callable[[float, int, int], None] = lambda t, windows, cells: None
+    tries: int = 0
+    rough: float | None = None
+    promised: float | None = None
+    """From when on anything is promised, where the beginning contradicts what holds at the walls."""
+    shadowed: RoomFollower | None = None
+    """Who made the first solution."""
+    degrees: list[int] = field(default_factory=list)
+    """Those of the windows."""
+    _sizes: Array = field(default_factory=lambda: np.empty(0))
+    _done: list[Window] = field(default_factory=list)
+    _rooms: dict[int, Room] = field(default_factory=dict)
+
+    @cached_property
+    def _solver(self) -> RoomSolver:
+        return RoomSolver(self.places, stages(self.moments), self.demand.tail)
+
+    @property
+    def steps(self) -> int:
+        """Of Newton's method, in all windows."""
+        return self._solver.steps
+
+    @property
+    def _evolution(self) -> Evolution:
+        return self.places.evolution
+
+    def run(self) -> Followed:
+        """All windows; where it cannot go on, those until there."""
+        e = self._evolution
+        total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
+        self._sizes = np.zeros(self.places.bench.lowered.unknowns)
+        done = self._done = []
+        planes = self.places.bench.lowered.interfaces.planes
+        breaks = sorted(level for axis, level in planes if axis == e.axis)
+        state, stopped = self._begun(), None
+        t, h = e.start, 0.02 * total
+        while sign * (e.stop - t) > 1e-14 * total:
+            ahead = [b for b in breaks if sign * (b - t) > 1e-13 * total]
+            end = e.stop if not ahead else (min(ahead) if e.forward else max(ahead))
+            left = sign * (end - t)
+            h = min(h, left)
+            if h < left < 1.6 * h:
+                h = 0.5 * left
+            found = self._window(state, t, h, sign, end)
+            if isinstance(found, str):
+                stopped = found
+                break
+            window, state, h = found
+            done.append(window)
+            t = window.stop
+            self.check(t, len(done), 1)
+        return Followed(tuple(done), e, stopped, self.steps, self.tries)
+
+    def partial(self) -> Followed | None:
+        """What was followed until an interruption."""
+        if not self._done:
+            return None
+        return Followed(tuple(self._done), self._evolution, None, self.steps, self.tries)
+
+    def replay(self, followed: Followed) -> Followed:
+        """The same evolution at a higher degree, in windows between the middles of the first ones."""
+        e = self._evolution
+        planes = self.places.bench.lowered.interfaces.planes
+        switched = {level for axis, level in planes if axis == e.axis}
+        assert self.shadowed is not None
+        self._sizes = self.shadowed._sizes
+        done: list[Window] = []
+        state: State | None = None
+        for t, stop, degree in _between(followed, self.shadowed.degrees, switched):
+            room = self._room(int(ROOMS.second[self.places.bench.lowered.dimension] * degree) + 2)
+            state = self._at_start(room) if state is None else self._moved(state, room)
+            try:
+                U, after = self._solver.solve(state, t, stop, self._sizes)
+            except NoWindowError:
+                return Followed(tuple(done), e, "the second solution was lost", self.steps, self.tries)
+            done.append(self._solver.window(state, U, t, stop))
+            state = State(room, after)
+            self.check(t, -1, 1)
+        return Followed(tuple(done), e, followed.stopped, self.steps, self.tries)
+
+    # -- rooms --
+
+    def _room(self, degree: int) -> Room:
+        if degree not in self._rooms:
+            if len(self._rooms) > 2:
+                self._rooms.clear()
+            self._rooms[degree] = self.places.room(degree)
+        return self._rooms[degree]
+
+    def _finer(self, degree: int) -> int | None:
+        most = ROOMS.most[self.places.bench.lowered.dimension]
+        for wanted in (int(ROOMS.more * degree) + 1, degree + 2):
+            if self.places.columns(wanted) <= most:
+                return wanted
+        return None
+
+    def _begun(self) -> State:
+        """The beginning, at a degree that has it, as far as it can be had."""
+        degree = ROOMS.first
+        wanted = max(ROOMS.begun * self.demand.tail, 1e-13)
+        while True:
+            self.check(self._evolution.start, -1, 1)
+            state = self._at_start(self._room(degree))
+            if self._contradicts(state):
+                most = ROOMS.layered[self.places.bench.lowered.dimension]
+                while self.places.columns(degree + 1) <= most:
+                    degree += 1
+                return self._at_start(self._room(degree))
+            across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
+            finer = self._finer(degree)
+            if across <= wanted or finer is None:
+                return state
+            degree = finer
+
+    def _at_start(self, room: Room) -> State:
+        """∂_t^a u(x, t₀) from the initial conditions."""
+        e = self._evolution
+        X = np.column_stack([room.points, np.full(len(room.points), e.start)])
+        values = given_at(self.places.bench.lowered, e, X)
+        return State(room, room.coefficients(values)[:, None])
+
+    def _moved(self, state: State, room: Room) -> State:
+        """The same functions at another degree."""
+        if state.room is room:
+            return state
+        values = state.rates @ state.room.at(room.points).T
+        return State(room, room.coefficients(values))
+
+    def _scale(self, state: State) -> Array:
+        size = np.abs(state.rates[:, 0] @ state.room.values.T).max(axis=2)
+        size = np.where(size > 0, size, 1.0)
+        return np.asarray(size.T)  # (unknowns, rates)
+
+    def _contradicts(self, state: State) -> bool:
+        """Whether the beginning, known at the walls itself, contradicts what holds there."""
+        e, room = self._evolution, state.room
+        sizes = np.abs(state.rates[0, 0] @ room.values.T).max(axis=1)
+        limit = max(LINES.misfit[0] * self.demand.tail, LINES.misfit[1])
+        start = np.array([e.start])
+        for g in room.lines.groups[len(self.places.equations) :]:
+            if any(a >= e.orders[k] or sum(alpha) for _, k, alpha, a in g.terms):
+                continue  # derivatives of what is given are not known
+            X = g.sites[0].points[0].copy()
+            X[:, e.axis] = e.start
+            given = given_at(self.places.bench.lowered, e, X)
+            held = g.at(start)
+            J = np.array([given[a, k] for _, k, _, a in g.terms])[:, :, None]
+            r = held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0)
+            terms = np.abs(np.concatenate([held.coefficients, held.slopes(J[g.known :])]))
+            size = max(float((terms.max(axis=(1, 2)) * sizes[[k for _, k, _, _ in g.terms]]).max()), 1e-300)
+            if float(np.abs(r).max(initial=0.0)) > limit * size:
+                return True
+        return False
+
+    # -- one window --
+
+    def _window(
+        self, state: State, t: float, h: float, sign: float, end: float
+    ) -> tuple[Window, State, float] | str:
+        """One accepted window, where the next begins and its length; or why there is none."""
+        e = self._evolution
+        first, total = not self._done, abs(e.stop - e.start)
+        since = abs(t - e.start)
+        layered = self.promised is not None and self.promised == t
+        if first and self._contradicts(state):
+            layered, h = True, ROOMS.shortest * total
+        before: tuple[float, float, int] | None = None
+        easing, power = 1.0, self.moments + 1.0
+        for _ in range(LINES.tries):
+            self.tries += 1
+            self.check(t, -1, 1)
+            if h < max(LINES.shortest * total, 4e-16 * abs(t)):
+                return SHORT
+            stop = t + sign * h
+            if sign * (end - stop) < 1e-12 * total:
+                stop = end
+            try:
+                U, after = self._solver.solve(state, t, stop, self._sizes)
+            except NoWindowError:
+                h *= 0.4
+                continue
+            along, wide, sizes = self._tails(state, U)
+            between = self._left(state, U, t, stop)
+            if not all(map(math.isfinite, (along, wide, between))):
+                h *= 0.3
+                continue
+            tail, rest = easing * self.demand.tail, easing * self.demand.residual
+            if along <= tail and wide <= tail and between <= rest:
+                return self._accepted(state, U, after, t, stop, sizes, along / easing)
+            if layered and wide > tail:
+                if since > ROOMS.layer * total:
+                    return "the beginning is not resolved"
+                window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
+                self.promised = stop
+                return window, following, since + h
+            worst = max(along / tail, wide / tail, between / rest)
+            gained = before is None or worst < 0.3 * before[0]
+            helpless = before is not None and state.room.degree > before[2] and worst > 0.5 * before[0]
+            if not gained and (helpless or h <= 0.75 * before[1]) and worst * self.demand.tail < 1e-6:  # type: ignore[index]
+                easing *= 3.0 * worst
+                if easing < 1e5:
+                    continue
+            before = (worst, h, state.room.degree)
+            narrow = wide <= tail and along <= tail and not helpless
+            if wide > max(tail, 0.1 * along) or narrow:
+                finer = self._finer(state.room.degree)
+                if finer is not None:
+                    room = self._room(finer)
+                    state = self._at_start(room) if first else self._moved(state, room)
+                    continue
+                if along <= tail:
+                    return CROWDED
+            factor = LINES.safe * min(tail / along, rest / max(between, 1e-300)) ** (1.0 / power)
+            h *= min(max(factor, 0.1), 0.7)
+        return "no window was accepted"
+
+    def _accepted(
+        self, state: State, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float
+    ) -> tuple[Window, State, float]:
+        self._sizes = np.maximum(self._sizes, sizes)
+        window = self._solver.window(state, U, t, stop)
+        self.degrees.append(state.room.degree)
+        h = abs(stop - t)
+        factor = LINES.growth
+        if along >= LINES.nothing:
+            factor = min(LINES.safe * (self.demand.tail / along) ** (1.0 / (self.moments + 1.0)), factor)
+        if 0.95 <= factor < LINES.longer[1]:
+            factor = 1.0  # another length needs other factors
+        return window, State(state.room, after), h * factor
+
+    # -- judging --
+
+    def _across(self, room: Room, U: Array, scale: Array) -> float:
+        """What the last degrees add to functions (1, unknowns, n, …), relative."""
+        last = np.abs(room.seen[:, room.low :] @ U[0, :, room.low :])
+        size = last.max(axis=1)  # (unknowns, …)
+        return float((size / (scale if scale.ndim == 2 else scale[:, None])).max(initial=0.0))
+
+    def _tails(self, state: State, U: Array) -> tuple[float, float, Array]:
+        """The tails in time and space, and max|u| of each unknown."""
+        room = state.room
+        sizes = np.abs(room.seen @ U[0]).max(axis=(1, 2))
+        both = np.maximum(self._sizes, sizes)
+        scale = np.maximum(both, 1e-9 * float(both.max()))
+        scale = np.where(scale > 0, scale, 1.0)
+        late = np.abs(room.seen @ (self._solver.series(state, U)[0, ..., -2:] * LAST)).max(axis=(1, 2))
+        return float((late / scale).max()), self._across(room, U, scale), sizes
+
+    def _left(self, state: State, U: Array, t: float, stop: float) -> float:
+        """How well equations and conditions hold between the points, next to their terms."""
+        checks, h = state.room.checks, stop - t
+        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self._evolution.orders)
+        sizes = np.maximum(self._sizes, np.abs(state.room.seen @ U[0]).max(axis=(1, 2)))
+        half = 0.5 * (self.places.box[:, 1] - self.places.box[:, 0])
+
+        def natural(term: Term) -> Array:
+            _, k, alpha, a = term
+            scale = float(np.prod(half ** -np.array(alpha, dtype=float))) * (0.5 * abs(h)) ** -a
+            return np.array([(LINES.share if sum(alpha) else 1.0) * sizes[k] * scale])
+
+        out = 0.0
+        for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
+            most = float(size.max(initial=0.0))
+            if most > 0:
+                out = max(out, float(np.sqrt(np.mean(r**2))) / most)
+        return out
+
+
+def _between(
+    followed: Followed, degrees: list[int], switched: set[float]
+) -> Iterator[tuple[float, float, int]]:
+    """(start, stop, degree) of windows that begin and end elsewhere: k of one length become k + 1."""
+    group: list[tuple[Window, int]] = []
+    pairs = list(zip(followed.windows, degrees, strict=True))
+    for i, (window, degree) in enumerate(pairs):
+        group.append((window, degree))
+        last = i + 1 == len(pairs)
+        if not last and window.stop not in switched:
+            following = pairs[i + 1]
+            h, other = (abs(x.stop - x.start) for x in (window, following[0]))
+            if following[1] == degree and math.isclose(h, other, rel_tol=1e-6):
+                continue
+        edges = np.linspace(group[0][0].start, window.stop, len(group) + 2)
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), [degree] * (len(group) + 1), strict=True)
+        group = []

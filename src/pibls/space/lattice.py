@@ -1,0 +1,74 @@
+r"""u(x) = Σ c_{i₁ … i_d} P_{i₁}(ξ₁) ⋯ P_{i_d}(ξ_d) in each box of a lattice of boxes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.product import Products
+from pibls.problem import Jet
+from pibls.space.tree import Numbers
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """``sizes`` polynomials along each axis in every box between the ``edges``.
+
+    Coefficients: unknown by unknown, box by box with the last axis fastest, and so within each box.
+    """
+
+    edges: tuple[tuple[float, ...], ...]
+    sizes: tuple[int, ...]
+    unknowns: int = 1
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Pieces of each axis."""
+        return tuple(len(e) - 1 for e in self.edges)
+
+    def __len__(self) -> int:
+        return math.prod(self.counts)
+
+    @property
+    def nodes(self) -> int:
+        return len(self) * math.prod(self.sizes)
+
+    @property
+    def columns(self) -> int:
+        return self.unknowns * self.nodes
+
+    @cached_property
+    def boxes(self) -> Array:
+        """All boxes, (M, d, 2)."""
+        low, high = (
+            np.stack(np.meshgrid(*(np.array(e)[part] for e in self.edges), indexing="ij"), -1)
+            for part in (slice(None, -1), slice(1, None))
+        )
+        d = len(self.edges)
+        return np.stack([low.reshape(-1, d), high.reshape(-1, d)], axis=-1)
+
+    @cached_property
+    def _products(self) -> Products:
+        boxes = self.boxes
+        return Products(self.sizes, (), boxes.mean(axis=2), 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]))
+
+    def locate(self, X: Array) -> Numbers:
+        """The box of each point; one on a face belongs to the upper one."""
+        out = np.zeros(len(X), dtype=np.intp)
+        for i, (edges, count) in enumerate(zip(self.edges, self.counts, strict=True)):
+            out = out * count + np.searchsorted(np.array(edges[1:-1]), X[:, i], side="right")
+        return out
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        out = np.empty((len(jets), len(sites[0])))
+        by_box = w[: self.columns].reshape(self.unknowns, len(self), -1)
+        for site, X in enumerate(sites):
+            here = [i for i, j in enumerate(jets) if j.site == site]
+            if here and len(X):
+                wanted = [(jets[i].alpha, by_box[jets[i].unknown]) for i in here]
+                out[here] = self._products.sums(X, self.locate(X), wanted)
+        return out

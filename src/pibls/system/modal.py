@@ -1,0 +1,54 @@
+r"""Σ_a λ^a Σ_α w̄_α (iκ)^α c_κ = b_κ: an evolution on a ring, whose waves do not know of each other.
+
+Where every coordinate of space repeats itself and the coefficients are taken as their mean over space, the
+operator is one small matrix for each wavenumber. For coefficients that rest in space that is the operator
+itself; for others its inverse is the first part of a series, as long as what varies is small next to 1/h and
+the highest derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.system.lines import Lines
+from pibls.system.modes import Complex, Modes
+
+_ALIKE = 1e-13  # coefficients that differ by less are the same everywhere
+
+
+@dataclass(frozen=True)
+class Modal:
+    """The inverse of the operator with mean coefficients, for each λ."""
+
+    modes: Modes
+    inverse: Complex = field(repr=False)
+    """(λ, waves, unknowns, equations)."""
+    is_exact: bool
+    """Whether the coefficients are their means."""
+
+    @classmethod
+    def of(cls, lines: Lines, modes: Modes, weights: Sequence[Array], shifts: Complex) -> Modal:
+        """Raises a LinAlgError where a wave is not determined."""
+        k, n = lines.unknowns, lines.functions
+        S = np.zeros((len(shifts), n, len(lines.groups), k), dtype=complex)
+        exact = True
+        for row, (g, W) in enumerate(zip(lines.groups, weights, strict=True)):
+            mean = W.mean(axis=1)
+            exact = exact and bool(np.all(np.abs(W - mean[:, None]) <= _ALIKE * np.abs(mean)[:, None]))
+            for (_, unknown, alpha, a), w in zip(g.terms, mean, strict=True):
+                S[:, :, row, unknown] += w * shifts[:, None] ** a * modes.symbol(alpha)
+        inverse = np.asarray(1.0 / S if k == 1 else np.linalg.inv(S), dtype=complex)
+        if not np.isfinite(inverse).all():
+            raise np.linalg.LinAlgError("a wave is not determined")
+        return cls(modes, inverse, exact)
+
+    def solve(self, B: Complex) -> Complex:
+        """One column of B (rows, number of λ) for each λ."""
+        equations = self.inverse.shape[-1]
+        c = self.modes.of_values(B.reshape(equations, -1, B.shape[-1]))
+        z = np.einsum("lnke,enl->knl", self.inverse, c)
+        return self.modes.to_real(z).reshape(-1, B.shape[-1])

@@ -1,0 +1,228 @@
+r"""ρ(x) (L₁ + … + L_d) ≈ L: of all sums of one operator along each axis the nearest to a given one.
+
+Divided by ρ, the coefficient of the highest derivative along an axis depends on that coordinate alone, or
+nearly so: k Δu + ∇k·∇u is k times Δu + …, and the Laplacian is such a sum. What is lower is averaged over
+the other coordinates. Such a sum is solved at once (`linalg.kronecker`), with any data on the sides; where
+the operator is no such sum, that is what makes it nearly the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis.product import legendre
+from pibls.basis.splines import Splines
+from pibls.linalg.kronecker import Kronecker, along
+from pibls.system.products import Linear, Rows
+
+_ROUNDS = 8  # of fitting ρ
+_SAME = 1e-13
+_VANISHING = 1e-10  # a coefficient of that share of its largest value
+
+
+@dataclass(frozen=True)
+class Line:
+    """An axis with its part of the sum, and the conditions at its ends."""
+
+    splines: Splines
+    operator: Array = field(repr=False)
+    """The part of the sum, and …"""
+    values: Array = field(repr=False)
+    """… the functions at the nodes, (nodes, functions)."""
+    conditions: Array = field(repr=False)
+    """What is asked of a function at the ends, (conditions, functions)."""
+    lift: Array = field(repr=False)
+    """Polynomials that meet one condition each, (functions, conditions)."""
+    free: Array = field(repr=False)
+    """From values at the nodes to the function that has these and meets no condition: (functions, nodes)."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest sum, factored."""
+
+    lines: tuple[Line, ...]
+    factors: Kronecker = field(repr=False)
+    scales: tuple[Array, ...] = field(repr=False)
+    """What the rows of each group are divided by."""
+    places: tuple[tuple[int, int], ...]
+    """For each group on a side its axis and its number there."""
+    exact: bool
+    """Whether it is the operator itself."""
+    natural: float
+    """How large its highest derivatives are of a function that varies over the whole box, along the axis
+    where they are smallest."""
+
+    @classmethod
+    def of(cls, rows: Rows, linear: Linear) -> Nearest | None:
+        """None where some axis has no highest derivative of its own."""
+        parts = _parts(rows, linear.coefficients[0])
+        if parts is None:
+            return None
+        rho, sums, exact = parts
+        scales, places = [rho], []
+        ends: list[list[Array]] = [[] for _ in rows.axes]
+        for side, g, a in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
+            scale, row, uniform = _condition(rows, side.axis, g.tables[side.axis], g.alphas, a)
+            if not row.any():
+                return None
+            exact = exact and uniform
+            places.append((side.axis, len(ends[side.axis])))
+            scales.append(scale)
+            ends[side.axis].append(row)
+        lines, matrices = [], []
+        for axis, splines in enumerate(rows.axes):
+            tables = rows.groups[0].tables[axis]
+            operator = sum(c[:, None] * tables[k] for k, c in sums[axis].items())
+            made = _line(splines, np.asarray(operator), tables[0], np.array(ends[axis]))
+            if made is None:
+                return None
+            lines.append(made)
+            matrices.append(made.operator @ made.free)
+        try:
+            factors = Kronecker.of(matrices, [a.weights for a in rows.axes])
+        except np.linalg.LinAlgError:
+            return None
+        half = 0.5 * (rows.boxed.box[:, 1] - rows.boxed.box[:, 0])
+        natural = min(
+            float(np.abs(sums[i][m]).max()) / float(half[i]) ** m for i, m in enumerate(rows.boxed.orders)
+        )
+        return cls(tuple(lines), factors, tuple(scales), tuple(places), exact, natural)
+
+    def solve(self, left: Sequence[Array]) -> Array:
+        """The function for which the rows of the sum are these."""
+        R, *sides = (r / s for r, s in zip(left, self.scales, strict=True))
+        U = np.zeros([line.splines.functions for line in self.lines])
+        for axis, line in enumerate(self.lines):
+            mine = [g for g, (i, _) in zip(sides, self.places, strict=True) if i == axis]
+            if not mine:
+                continue
+            D = np.concatenate(mine, axis=axis)
+            for i, other in enumerate(self.lines):
+                if i != axis:
+                    D = along(other.splines.from_values, D, i)
+            D = D - along(line.conditions, U, axis)
+            for i, before in enumerate(self.lines[:axis]):
+                # Where two sides meet, the first has the say.
+                if len(before.conditions):
+                    D = D - along(before.lift, along(before.conditions, D, i), i)
+            U = U + along(line.lift, D, axis)
+        R = R - self._sum(U)
+        W = self.factors.solve(R)
+        for i, line in enumerate(self.lines):
+            W = along(line.free, W, i)
+        return U + W
+
+    def _sum(self, U: Array) -> Array:
+        out = np.zeros(1)
+        for axis in range(len(self.lines)):
+            part = U
+            for i, line in enumerate(self.lines):
+                part = along(line.operator if i == axis else line.values, part, i)
+            out = out + part
+        return out
+
+
+def _line(splines: Splines, operator: Array, values: Array, conditions: Array) -> Line | None:
+    N = splines.functions
+    if not len(conditions):
+        conditions = np.zeros((0, N))
+        lift, null = np.zeros((N, 0)), np.eye(N)
+    else:
+        m, (low, high) = len(conditions), (splines.edges[0], splines.edges[-1])
+        s = (2.0 * splines.traced - low - high) / (high - low)
+        Y = splines.from_values @ legendre(s, m + 2)
+        met = conditions @ Y
+        if np.linalg.matrix_rank(met) < m:
+            return None
+        lift = Y @ np.linalg.pinv(met)
+        null = np.linalg.qr(conditions.T, mode="complete")[0][:, m:]
+    try:
+        free = null @ np.linalg.inv(values @ null)
+    except np.linalg.LinAlgError:
+        return None
+    return Line(splines, operator, values, conditions, lift, free)
+
+
+def _condition(
+    rows: Rows, axis: int, tables: Sequence[Array], alphas: Sequence[tuple[int, ...]], a: Array
+) -> tuple[Array, Array, bool]:
+    """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
+    lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
+    natural = np.array([np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha in alphas])
+    scale = np.abs(a * natural.reshape(-1, *(1,) * (a.ndim - 1))).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    row, uniform = np.zeros(tables[0].shape[1]), True
+    for alpha, c in zip(alphas, a / scale, strict=True):
+        if sum(alpha) != alpha[axis]:
+            uniform = uniform and not c.any()
+            continue
+        mean = float(c.mean())
+        uniform = uniform and bool(np.abs(c - mean).max() <= _SAME * np.abs(c).max())
+        row += mean * tables[alpha[axis]][0]
+    return scale, row, uniform
+
+
+def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] | None:
+    """ρ at the nodes, the coefficients of each derivative along each axis, and whether that is all."""
+    g = rows.groups[0]
+    d, orders = len(rows.axes), rows.boxed.orders
+    weights = [axis.weights / axis.weights.sum() for axis in rows.axes]
+
+    def mean(values: Array, keep: int) -> Array:
+        for i in range(d - 1, -1, -1):
+            if i != keep:
+                values = np.tensordot(values, weights[i], axes=(i, 0))
+        return values
+
+    def spread(line: Array, axis: int) -> Array:
+        return line.reshape((-1,) + (1,) * (d - 1 - axis))
+
+    terms: dict[tuple[int, ...], Array] = {}
+    for alpha, c in zip(g.alphas, a, strict=True):
+        terms[alpha] = terms[alpha] + c if alpha in terms else c
+    tops = []
+    for axis, m in enumerate(orders):
+        alpha = tuple(m if i == axis else 0 for i in range(d))
+        if alpha not in terms or not np.isfinite(terms[alpha]).all():
+            return None
+        tops.append(terms[alpha])
+    signs = [np.sign(float(t.mean())) for t in tops]
+    plain = all(bool((s * t).min() > _VANISHING * np.abs(t).max()) for s, t in zip(signs, tops, strict=True))
+    rho = np.ones(g.shape)
+    if plain:
+        logs = [np.log(np.abs(t)) for t in tops]
+        fits = [np.zeros(n) for n in g.shape]
+        for _ in range(_ROUNDS):
+            r = sum(log - spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True))) / d
+            fits = [mean(log - r, i) for i, log in enumerate(logs)]
+        r = sum(log - spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True))) / d
+        rho = np.exp(r)
+    exact = True
+    sums: list[dict[int, Array]] = [{} for _ in range(d)]
+    for alpha, given in terms.items():
+        c = given / rho
+        size = float(np.abs(c).max())
+        if not size:
+            continue
+        used = [i for i in range(d) if alpha[i]]
+        if len(used) > 1:
+            exact = False
+            continue
+        if used:
+            (axis,) = used
+            f = mean(c, axis)
+            exact = exact and bool(np.abs(c - spread(f, axis)).max() <= 1e2 * _SAME * size)
+            sums[axis][alpha[axis]] = f
+            continue
+        total = float(mean(mean(c, 0), 0)) if d == 1 else float(np.tensordot(mean(c, 0), weights[0], axes=1))
+        found = [mean(c, i) - (d - 1) / d * total for i in range(d)]
+        near = sum(spread(f, i) for i, f in enumerate(found))
+        exact = exact and bool(np.abs(c - near).max() <= 1e2 * _SAME * size)
+        for i, f in enumerate(found):
+            sums[i][0] = f
+    return rho, sums, exact

@@ -1,0 +1,64 @@
+r"""⟨v, r(u)⟩ = 0 for all v with B v = 0, and B u = g: the rows of an evolution in space, made square.
+
+There are many more points than functions. Between the walls the equations are tested with the functions
+themselves, those that vanish at the walls as far as they can: what is symmetric or conserves an energy in
+space does so among the functions too, and no mode grows that should not. The residual itself is tested,
+no derivative is shifted: whatever the points and weights, a solution among the functions is found. What the
+walls ask is held in those combinations of the functions that the walls feel; the others, of which no more
+than ``unfelt`` of the most is left at the walls, are left to the equations, since asking the walls for them
+would magnify what is left over there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from pibls.arrays import Array
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Rows at points ↦ as many rows as there are functions."""
+
+    tests: Array = field(repr=False)
+    """The functions at the points between the walls, times the weights, (points, n)."""
+    order: tuple[int, ...]
+    """For each equation the unknown whose functions test it."""
+    walls: Array = field(repr=False)
+    """(felt, rows of the walls)."""
+    free: Array = field(repr=False)
+    """(unfelt, unknowns·n), orthonormal."""
+
+    @classmethod
+    def of(
+        cls,
+        tests: Array,
+        order: tuple[int, ...],
+        B: Array,
+        weights: Array,
+        groups: tuple[slice, ...],
+        unfelt: float,
+    ) -> Projection:
+        """``B`` (rows, unknowns·n) are the rows of the walls, ``groups`` those of each condition."""
+        columns = B.shape[1]
+        if not len(B):
+            return cls(tests, order, np.zeros((0, 0)), np.eye(columns))
+        scale = np.sqrt(weights)
+        for rows in groups:
+            size = float(np.linalg.norm(scale[rows, None] * B[rows], 2)) if rows.stop > rows.start else 0.0
+            scale[rows] *= 1.0 / size if size > 0 else 1.0
+        U, s, V = linalg.svd(scale[:, None] * B, full_matrices=True, check_finite=False)
+        felt = int(np.count_nonzero(s > unfelt * s[0]))
+        return cls(tests, order, U[:, :felt].T * scale / s[:felt, None], np.ascontiguousarray(V[felt:]))
+
+    def __call__(self, R: Array) -> Array:
+        """Rows (rows, m) ↦ (unknowns·n, m)."""
+        points, n = self.tests.shape
+        tested = np.empty((len(self.order) * n, R.shape[1]))
+        for e, k in enumerate(self.order):
+            tested[k * n : (k + 1) * n] = self.tests.T @ R[e * points : (e + 1) * points]
+        between = len(self.order) * points
+        return np.concatenate([self.walls @ R[between:], self.free @ tested])

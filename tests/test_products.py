@@ -1,0 +1,234 @@
+"""Steady problems on boxes, as products of piecewise polynomials along the axes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis.splines import Splines
+from pibls.linalg.kronecker import Kronecker, along
+from pibls.linalg.krylov import gmres
+from pibls.space import Lattice
+
+x, y, z = sp.symbols("x y z")
+
+
+def laplace(w: Any) -> Any:
+    return sum(w.diff(c, 2) for c in (x, y, z))
+
+
+def front(steepness: int) -> Any:
+    return sp.tanh(steepness * (x + y - 1))
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_splines_are_smooth_and_meet_their_points(order: int, repeats: bool) -> None:
+    axis = Splines((0.0, 0.1, 0.35, 1.0), 14, order, repeats)
+    assert len(axis.traced) == axis.functions
+    c = axis.from_values @ np.sin(2 * np.pi * axis.traced)
+    s = np.linspace(0, 1, 77)
+    assert np.abs(axis.at(s, 0) @ c - np.sin(2 * np.pi * s)).max() < 1e-7
+    for edge in (0.1, 0.35):
+        for k in range(order):
+            low, high = axis.at(np.array([edge - 1e-13, edge + 1e-13]), k) @ np.eye(axis.functions)
+            assert np.abs(low - high).max() < 1e-8 * max(np.abs(low).max(), 1.0)
+    values = axis.table(0) @ c
+    assert abs(axis.weights @ values**2 - 0.5) < 1e-7
+
+
+@pytest.mark.parametrize("kinds", ["ss", "st", "tt", "sss", "sts", "ttt", "tst"])
+def test_a_sum_along_the_axes_is_solved(kinds: str) -> None:
+    """Symmetric (s) or as far from it as can be (t: one eigenvector)."""
+    rng = np.random.default_rng(0)
+
+    def matrix(kind: str, n: int) -> Any:
+        A = rng.standard_normal((n, n))
+        return A @ A.T + np.eye(n) if kind == "s" else np.triu(np.ones((n, n)))
+
+    matrices = [matrix(kind, n) for n, kind in enumerate(kinds, start=4)]
+    W = rng.standard_normal([len(A) for A in matrices])
+    R = sum(along(A, W, i) for i, A in enumerate(matrices))
+    factors = Kronecker.of(matrices, [np.ones(len(A)) for A in matrices])
+    assert [a.triangle is not None for a in factors.axes] == [kind == "t" for kind in kinds]
+    assert np.abs(factors.solve(R) - W).max() < 1e-12
+
+
+def test_gmres_finds_what_is_left_of_the_identity() -> None:
+    rng = np.random.default_rng(1)
+    A = np.eye(30) + 0.1 * rng.standard_normal((30, 30))
+    b = rng.standard_normal((5, 6))
+    found = gmres(lambda v: (A @ v.ravel()).reshape(5, 6), b, left=1e-12, most=30)
+    assert np.abs(A @ found.z.ravel() - b.ravel()).max() < 1e-10
+    lost = gmres(lambda v: v[::-1] * 0.0 + np.roll(v, 1), b.ravel(), left=1e-12, most=20, patience=5)
+    assert lost.left > 1e-3
+
+
+Conditions = Callable[[Any, Any], list[Any]]
+
+
+def made(operator: Callable[[Any], Any], exact: Any, conditions: Conditions | None = None) -> pibls.Problem:
+    """A problem with a given solution, on the unit square or cube."""
+    names = (x, y, z) if exact.has(z) else (x, y)
+    u = sp.Function("u")(*names)
+    given = [pibls.Dirichlet(u, exact)] if conditions is None else conditions(u, exact)
+    domain = pibls.Box(dict.fromkeys(names, (0, 1)))
+    return pibls.Problem(domain, [sp.Eq(operator(u), operator(exact).doit())], given)
+
+
+def mixed_sides(u: Any, s: Any) -> list[Any]:
+    return [
+        pibls.Robin(u, (1 + y) * s + s.diff(x), 1 + y, 1, on=sp.Eq(x, 1)),
+        pibls.Neumann(u, s.diff(y), on=sp.Eq(y, 1)),
+        pibls.Dirichlet(u, s),
+    ]
+
+
+CASES: dict[str, tuple[Any, float]] = {
+    "front": (lambda: (made(laplace, front(20)), front(20)), 1e-8),
+    "variable": (
+        lambda: (
+            made(lambda w: ((1 + x * y) * w.diff(x)).diff(x) + 2 * w.diff(y, 2) - w, front(15)),
+            front(15),
+        ),
+        1e-7,
+    ),
+    "mixed derivative": (
+        lambda: (made(lambda w: laplace(w) + sp.Rational(1, 2) * w.diff(x, y), front(15)), front(15)),
+        1e-7,
+    ),
+    "sides of all kinds": (
+        lambda: (made(lambda w: laplace(w) - w, front(15), mixed_sides), front(15)),
+        1e-7,
+    ),
+    "not linear": (lambda: (made(lambda w: laplace(w) / 100 - w**3 + w, front(10)), front(10)), 1e-7),
+    "peak in a cube": (
+        lambda: (
+            made(laplace, exact := sp.exp(-100 * ((x - 0.4) ** 2 + (y - 0.5) ** 2 + (z - 0.6) ** 2))),
+            exact,
+        ),
+        1e-5,
+    ),
+    "periodic": (
+        lambda: (
+            made(
+                lambda w: laplace(w) - w,
+                exact := sp.exp(20 * sp.cos(2 * sp.pi * x) - 20) * sp.tanh(20 * y - 8),
+                lambda u, s: [pibls.Periodic(u, x), pibls.Dirichlet(u, s)],
+            ),
+            exact,
+        ),
+        1e-7,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_made_is_found(name: str) -> None:
+    build, tol = CASES[name]
+    problem, exact = build()
+    solution = pibls.solve(problem, tol=tol, seed=1)
+    assert isinstance(solution.space, Lattice)
+    X = np.random.default_rng(3).random((4000, len(problem.coordinates)))
+    wanted = sp.lambdify(problem.coordinates, exact)(*X.T)
+    error = np.abs(solution(*X.T) - wanted).max()
+    assert solution.converged
+    assert error <= solution.error.max <= 1.01 * tol
+
+
+def convected(e: float) -> pibls.Problem:
+    u = sp.Function("u")(x, y)
+    equation = sp.Eq(-e * laplace(u) + u.diff(x) + 2 * u.diff(y), 1)
+    return pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, 0)])
+
+
+def test_layers_of_convection_are_found() -> None:
+    loose, tight = (pibls.solve(convected(1e-2), tol=tol) for tol in (1e-5, 1e-8))
+    assert loose.converged
+    assert tight.converged
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [rng.random((2000, 2)), 1 - 0.05 * rng.random((2000, 2)), 0.05 * rng.random((2000, 2))]
+    )
+    assert np.abs(loose(*X.T) - tight(*X.T)).max() <= loose.error.max
+
+
+def test_edges_of_a_cube() -> None:
+    """-Δu = 1, u = 0: 0.056212… in the middle (a series of 1,000 terms)."""
+    u = sp.Function("u")(x, y, z)
+    box = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)})
+    solution = pibls.solve(pibls.Problem(box, [sp.Eq(-laplace(u), 1)], [pibls.Dirichlet(u, 0)]), tol=1e-5)
+    odd = np.arange(1, 200, 2)
+    j, k = np.meshgrid(odd, odd)
+    sign = (-1.0) ** ((j + k) // 2 - 1)
+    root = np.pi * np.hypot(j, k)
+    series = (16 / np.pi**2 * sign / (j * k) / root**2 * (1 - 1 / np.cosh(0.5 * root))).sum()
+    assert solution.converged
+    assert abs(float(solution(0.5, 0.5, 0.5)) - series) <= max(solution.error.max, 2e-7)
+
+
+def test_a_lattice_is_saved_drawn_and_differentiated(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    solution = pibls.solve(made(laplace, front(20)), tol=1e-6)
+    assert isinstance(solution.space, Lattice)
+    solution.save(tmp_path / "front.pibls")
+    again = pibls.load(tmp_path / "front.pibls")
+    X = np.random.default_rng(0).random((50, 2))
+    assert np.array_equal(solution(*X.T), again(*X.T))
+    u = solution.problem.unknowns[0]
+    slope = solution.evaluate(u.diff(x), *X.T)
+    assert np.abs(slope - 20 / np.cosh(20 * (X.sum(axis=1) - 1)) ** 2).max() < 1e-3
+    assert len(solution.space.boxes) == len(solution.space)
+    assert np.array_equal(
+        solution.space.locate(solution.space.boxes.mean(axis=2)), np.arange(len(solution.space))
+    )
+    drawn = solution.plot_cells()
+    assert drawn is not None
+
+
+def test_what_is_undetermined_or_contradictory_is_left_to_others() -> None:
+    u = sp.Function("u")(x, y)
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    free = pibls.Problem(square, [sp.Eq(laplace(u), front(20).diff(x, 2))], [pibls.Neumann(u, 0)])
+    clash = pibls.Problem(
+        square, [sp.Eq(laplace(u), 0)], [pibls.Dirichlet(u, 1, on=sp.Eq(y, 1)), pibls.Dirichlet(u, 0)]
+    )
+    for problem in (free, clash):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+            solution = pibls.solve(problem, tol=1e-6, max_nodes=600, time_limit=20)
+        assert not isinstance(solution.space, Lattice)
+        assert solution.converged == (problem is clash)  # by the functions of its corners
+
+
+def test_a_source_that_jumps_has_edges_there() -> None:
+    u = sp.Function("u")(x, y)
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    source = sp.Piecewise((1, x < sp.Rational(1, 3)), (0, True)) * sp.sin(sp.pi * y)
+    problem = pibls.Problem(square, [sp.Eq(laplace(u), source)], [pibls.Dirichlet(u, 0)])
+    solution = pibls.solve(problem, tol=1e-8)
+    assert solution.converged
+
+    def exact(s: Any) -> Any:
+        """-1/π² + a e^{πs} + b e^{-πs} up to 1/3, c sinh π(1 - s) beyond; smooth there."""
+        p, t = np.pi, 1 / 3
+        A = np.array(
+            [
+                [1, 1, 0],
+                [np.exp(p * t), np.exp(-p * t), -np.sinh(p * (1 - t))],
+                [np.exp(p * t), -np.exp(-p * t), np.cosh(p * (1 - t))],
+            ]
+        )
+        a, b, c = np.linalg.solve(A, [1 / p**2, 1 / p**2, 0])
+        return np.where(s < t, -1 / p**2 + a * np.exp(p * s) + b * np.exp(-p * s), c * np.sinh(p * (1 - s)))
+
+    X = np.random.default_rng(0).random((3000, 2))
+    error = np.abs(solution(*X.T) - exact(X[:, 0]) * np.sin(np.pi * X[:, 1])).max()
+    assert error <= solution.error.max

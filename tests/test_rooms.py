@@ -1,0 +1,136 @@
+"""Evolutions on any shape: functions tested with themselves, at moments in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy.special import jn_zeros, jv
+
+import pibls
+from pibls.basis import DegreeBasis, EvolvingBasis
+from pibls.domain.gauss import in_round_ball
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.room import RoomPlaces
+from pibls.system.projected import Projection
+
+x, y, t = sp.symbols("x y t")
+u = sp.Function("u")(x, y, t)
+LAPLACE = u.diff(x, 2) + u.diff(y, 2)
+L_SHAPE = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+
+
+def _differs(solution: Any, domain: Any, exact: Any) -> float:
+    X = np.asarray(domain.interior(500, np.random.default_rng(3)))
+    return float(np.abs(solution(*X.T) - exact(*X.T)).max())
+
+
+def test_a_wave_in_an_l_shaped_room() -> None:
+    domain = L_SHAPE.during(t, 0, 1)
+    start = sp.cos(sp.pi * x) * sp.cos(sp.pi * y)
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(u.diff(t, 2), LAPLACE)],
+        [pibls.Neumann(u, 0), pibls.Initial(u, start), pibls.Initial(u.diff(t), 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    exact = sp.lambdify((x, y, t), start * sp.cos(sp.sqrt(2) * sp.pi * t), "numpy")
+    assert _differs(solution, domain, exact) <= solution.error.max <= 1e-6
+
+
+def test_heat_around_a_hole_saved_and_read_again(tmp_path: Path) -> None:
+    hole = pibls.Disk((x, y), (0.2, 0.1), 0.3)
+    domain = (pibls.Disk((x, y), (0, 0), 1) - hole).during(t, 0, 3)
+    exact = sp.log((x - 0.2) ** 2 + (y - 0.1) ** 2) * sp.cos(4 * t) + sp.exp(-t) * sp.sin(2 * x)
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
+    problem = pibls.Problem(
+        domain,
+        [sp.Eq(u.diff(t), LAPLACE + sp.simplify(source))],
+        [pibls.Dirichlet(u, exact), pibls.Initial(u, exact.subs(t, 0))],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    assert _differs(solution, domain, sp.lambdify((x, y, t), exact, "numpy")) <= solution.error.max
+    solution.save(tmp_path / "ring.pibls")
+    again = pibls.load(tmp_path / "ring.pibls")
+    assert again(0.7, 0.1, 1.5) == solution(0.7, 0.1, 1.5)
+
+
+def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on() -> None:
+    domain = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1)
+    problem = pibls.Problem(domain, [sp.Eq(u.diff(t), LAPLACE)], [pibls.Dirichlet(u, 0), pibls.Initial(u, 1)])
+    solution = pibls.solve(problem, tol=1e-5)
+
+    def exact(X: Any, Y: Any, T: Any) -> Any:
+        k = jn_zeros(0, 60)[:, None]
+        return (2.0 / (k * jv(1, k)) * jv(0, k * np.hypot(X, Y)) * np.exp(-(k**2) * T)).sum(axis=0)
+
+    X = np.asarray(domain.interior(400, np.random.default_rng(3)))
+    X[:, 2] = 0.1 + 0.9 * X[:, 2]
+    assert solution.converged
+    assert np.abs(solution(*X.T) - exact(*X.T)).max() <= solution.error.max
+
+
+def test_the_functions_of_a_room_are_orthonormal_and_have_the_tones_of_a_disc() -> None:
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1),
+        [sp.Eq(u.diff(t), LAPLACE)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
+    )
+    places = RoomPlaces.of(Bench.of(lower(problem), problem.domain, 0, 1e-6))
+    assert places is not None
+    room = places.room(16)
+    gram = (room.values * room.weights[:, None]).T @ room.values
+    assert np.abs(gram - np.eye(room.functions)).max() < 1e-9
+    group = room.lines.groups[0]
+    laplace = sum(group.sites[0].tables(alpha)[0] for alpha in ((2, 0), (0, 2)))
+    wall = room.lines.groups[1].sites[0].tables((0, 0))[0]
+    weights = room.wall_weights
+    rows = Projection.of(
+        room.values * room.weights[:, None], (0,), wall, weights, (slice(0, len(wall)),), 1e-2
+    )
+    tested = rows.free @ ((room.values * room.weights[:, None]).T @ laplace) @ rows.free.T
+    tones = np.sort(-np.linalg.eigvals(tested).real)
+    assert (
+        np.abs(
+            tones[[0, 1, 2, 5]]
+            / [*jn_zeros(0, 1) ** 2, *2 * [jn_zeros(1, 1)[0] ** 2], jn_zeros(0, 2)[1] ** 2]
+            - 1
+        ).max()
+        < 1e-9
+    )
+
+
+@pytest.mark.parametrize("alpha", [(1, 0, 0), (0, 2, 0), (1, 0, 1), (0, 0, 2)])
+def test_derivatives_of_functions_that_move(alpha: tuple[int, ...]) -> None:
+    space = DegreeBasis(4, np.array([0.5, 0.0]), np.array([0.5, 1.0]))
+    basis = EvolvingBasis(space, 3, np.array([1.0]), np.array([0.25]))
+    X = np.random.default_rng(0).random((5, 3))
+    w = np.random.default_rng(1).random(basis.size)
+    h, axis = 1e-5, int(np.flatnonzero(alpha)[0])
+    less = tuple(a - (i == axis) for i, a in enumerate(alpha))
+    step = h * np.eye(3)[axis]
+    slope = (basis.sums(X + step, [(less, w)]) - basis.sums(X - step, [(less, w)]))[0] / (2 * h)
+    assert np.allclose(basis.jets(X, [alpha])[0] @ w, slope, rtol=1e-6, atol=1e-4)
+    assert np.allclose(basis.jets(X, [alpha])[0] @ w, basis.sums(X, [(alpha, w)])[0])
+
+
+def test_the_rule_in_a_ball_is_exact() -> None:
+    rule = in_round_ball(np.zeros(3), 2.0, 6)
+    assert np.isclose(rule.weights.sum(), 32 * np.pi / 3, rtol=1e-13)
+    found = rule.weights @ (rule.points[:, 0] ** 4 * rule.points[:, 2] ** 2)
+    assert np.isclose(found, 4 * np.pi / 35 * 2.0**9 / 9, rtol=1e-12)
+
+
+def test_what_no_room_is_for() -> None:
+    periodic = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 1),
+        [sp.Eq(u.diff(t), LAPLACE)],
+        [pibls.Periodic(u, x), pibls.Periodic(u, y), pibls.Initial(u, sp.cos(2 * sp.pi * x))],
+    )
+    assert RoomPlaces.of(Bench.of(lower(periodic), periodic.domain, 0, 1e-6)) is None
