@@ -84,9 +84,8 @@ def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) 
         done |= near
         mine = [ray for j, (_, ray) in enumerate(rays) if near[j]]
         mine += _sides(point, lowered, domain, size)
-        point = _crossing(
-            point, [q for j, (q, _) in enumerate(rays) if near[j]], mine, faces_of(domain), size
-        )
+        ends = [q for j, (q, _) in enumerate(rays) if near[j]]
+        point = _crossing(point, ends, mine, faces_of(domain), size)
         found = _junction(point, mine, lowered, domain, materials, size)
         if found is not None:
             out.append(found)
@@ -96,7 +95,7 @@ def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) 
 def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, size: float) -> Array:
     """Where the lines of all rays meet: their ends are known to some digits only."""
     A = np.array([ray.normal for ray in rays])
-    b = [ray.normal @ end for ray, end in zip(rays, ends, strict=False)]
+    b = [float(ray.normal @ end) for ray, end in zip(rays, ends, strict=False)]
     for ray in rays[len(ends) :]:
         for face in faces:
             if face.has_chart and face.touches(point[None, :], np.full(2, _SAME * size))[0]:

@@ -84,11 +84,15 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
     materials = materials_of(problem)
     if materials is not None:
-        if "junctions" not in problem.derived:
-            problem.derived["junctions"] = junctions_of(lowered, domain, materials)
-        extra = with_junctions(functions(), problem.derived["junctions"], domain, materials)
-        bench = _bench(problem, request, extra).in_pieces(materials)
-        return _searched(bench, request, callback, None)
+        plain = functions()
+
+        def joined() -> Bench | None:
+            # What interfaces bring where they meet is made when the solution turns out to need it.
+            extra = with_junctions(plain, junctions_of(lowered, domain, materials), domain, materials)
+            return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
+
+        bench = _bench(problem, request, plain).in_pieces(materials)
+        return _searched(bench, request, callback, None, joined)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.

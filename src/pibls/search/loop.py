@@ -146,6 +146,10 @@ class Search:
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
                 math.inf if plan.is_last_word else _ROUNDING
             )
+            if at_floor and plan.is_last_word and self.around is not None:
+                self._look_around(self.around())
+                if len(self.plans) > 1:
+                    continue
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return

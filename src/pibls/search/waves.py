@@ -51,6 +51,8 @@ class WavePlan(Plan):
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
+    _earlier: Attempt | None = None
+    """The attempt before the last."""
     _key: int = 0
     _tried: int = 0
     """Widths that were tried."""
@@ -173,7 +175,7 @@ class WavePlan(Plan):
         limits = self.bench.limits
         if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
-        self.last, self.now = self.now, now
+        self._earlier, self.last, self.now = self.last, self.now, now
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
@@ -274,6 +276,9 @@ class WavePlan(Plan):
         other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
         if stale and self.best is not None:
             other, fall = (now if self.best is not now else last), 1.0
+            if self.best is last and self._earlier is not None and self.extra.fields:
+                # With the functions of its junctions a narrower one says more than a wider one that is worse.
+                other, fall = self._earlier, min(1.0, self.best.relative / self._earlier.relative)
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return

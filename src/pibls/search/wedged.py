@@ -19,7 +19,7 @@ from pibls.search.enrich import Enrichment
 from pibls.space import Field
 
 _HIGHEST = 36.0  # degrees
-_HIGHEST_JOINED = 20.0
+_HIGHEST_JOINED = 32.0
 _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
 _RICH_ANGLES = 20  # points that are fitted, where there are polynomials of the angle
 _MOST_WEDGES = 12

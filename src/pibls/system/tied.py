@@ -43,9 +43,9 @@ class TiedSystem:
     def row_sizes(self, J: Matrix) -> Array:
         """As those of a system (`solver.gauss_newton`), in which what is singular is as large as it is.
 
-        The columns of an unknown are measured by a usual row of those that are not singular. Close to a corner
-        a row is as large as the terms in it, also those that cancel between the unknowns: a residual there
-        moves the solution by that much less.
+        The columns of an unknown are measured by a usual row of those that are not singular. Close to a
+        corner a row is as large as the terms in it, also those that cancel between the unknowns: a residual
+        there moves the solution by that much less.
         """
         known = self._memory.get("rows")
         return known[1] if known is not None and known[0] is J else norms(J, 1)
