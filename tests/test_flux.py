@@ -218,3 +218,59 @@ def test_a_flux_in_any_unit(unit: Any) -> None:
     r = np.linspace(1, 2, 101)
     exact = np.where(r < 1.5, np.log(r), np.log(1.5) + np.log(r / 1.5) / 30) / whole
     assert np.abs(solution(r * float(unit)) - exact).max() < min(solution.error.max, 3e-14)
+
+
+def _kirchhoff(value: float) -> float:
+    """U = u + u³/3, for which a conductivity of k (1 + u²) is k."""
+    return value + value**3 / 3
+
+
+def test_a_flux_that_is_not_linear_is_continuous_too() -> None:
+    """(k (1 + u²) u')' = 0 with k = 1 | 1/10: the derivative was continued instead, and it "converged"."""
+    k = sp.Piecewise((1, x < sp.Rational(3, 10)), (sp.Rational(1, 10), True))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Eq(pibls.div(k * (1 + u**2) * pibls.grad(u)), 0)],
+        [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 2, on=sp.Eq(x, 1))],
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    total = 0.3 + 0.7 * 10
+    for at, resistance in ((0.1, 0.1), (0.3, 0.3), (0.5, 0.3 + 2.0), (0.9, 0.3 + 6.0)):
+        expected = _kirchhoff(2.0) * resistance / total
+        assert abs(_kirchhoff(float(solution(at))) - expected) < 1e-9
+
+
+def test_a_source_on_a_plane_where_the_flux_is_not_linear() -> None:
+    """((1 + u²) u')' = -δ(x - 1/3): the source was lost, and u = 0 "converged"."""
+    source = sp.DiracDelta(x - sp.Rational(1, 3))
+    ends = [pibls.Dirichlet(u, 0)]
+    kept = pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(pibls.div((1 + u**2) * pibls.grad(u)), -source)], ends
+    )
+    solution = pibls.solve(kept)
+    assert solution.converged
+    assert abs(_kirchhoff(float(solution(1 / 3))) - 2 / 9) < 1e-12
+    assert abs(_kirchhoff(float(solution(2 / 3))) - 1 / 9) < 1e-12
+    with pytest.raises(pibls.ProblemError, match=r"only in a linear term.*DiracDelta.*pibls\.div"):
+        pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq((1 + u**2) * u.diff(x, 2), -source)], ends)
+
+
+def test_an_evolution_through_layers_whose_conductivity_grows() -> None:
+    """u_t = (k (1 + u²) u_x)_x with k = 1 | 1/10, from zero: k (1 + u²) u_x is continuous at all times."""
+    k = sp.Piecewise((1, x < sp.Rational(3, 10)), (sp.Rational(1, 10), True))
+    problem = pibls.Problem(
+        LINE.during(t, 0, 2),
+        [sp.Eq(w.diff(t), pibls.div(k * (1 + w**2) * pibls.grad(w)))],
+        [
+            pibls.Dirichlet(w, 0, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(w, t**4 / 8, on=sp.Eq(x, 1)),
+            pibls.Initial(w, 0),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    assert solution.converged
+    times = np.array([1.4, 1.7, 2.0])
+    below, above = (solution.evaluate(w.diff(x), np.full(3, 0.3 + side), times) for side in (-1e-13, 1e-13))
+    assert np.all(np.abs(below) > 1e-3)
+    np.testing.assert_allclose(above, 10.0 * below, rtol=1e-5)

@@ -99,8 +99,9 @@ class Place:
 def breaks_of(form: Form, place: Place) -> Breaks:
     """The planes and other places inside the box where one statement jumps or bends."""
     found = Breaks(sources=tuple(_source(d, place) for d in form.deltas))
-    for plane in (p for source in found.sources for p in source.planes):
-        found |= Breaks((Plane(*plane, flux=False),))
+    for axis, level in (p for source in found.sources for p in source.planes):
+        # Where the statement has a flux, it is that which jumps by the strength, whatever stands in it.
+        found |= Breaks((Plane(axis, level, flux=any(f.axis == axis for f in form.fluxes)),))
     for switch in form.switches:
         axes, g = axes_of(switch, place), place.fixed(switch.expression)
         held = [f.form for f in form.fluxes if f.axis in axes]
@@ -141,6 +142,28 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
                         "pibls.div(k*pibls.grad(u)) or sympy.Derivative(k*u.diff(x), x), which SymPy leaves "
                         "as it stands (in a problem file diff(k*diff(u, x), x)); or divide by it.",
                     )
+
+
+def check_sources(forms: Sequence[Form], place: Place) -> None:
+    """Raise a ProblemError where it is not said what a source on a plane makes jump.
+
+    Of a(u) u'' = -δ it is not u' that jumps by a given height; of (a(u) u')' = -δ it is a(u) u'.
+    """
+    for form in forms:
+        for axis in {axis for delta in form.deltas for axis, _ in delta.planes}:
+            held = [f.form for f in form.fluxes if f.axis == axis]
+            most = max((jet.alpha[axis] for jet in form.jets), default=0)
+            bent = [j for j, _ in form.nonlinear if j.alpha[axis] == most > 0]
+            if bent and not any(j.alpha[axis] == most - 1 for f in held for j in f.jets):
+                raise ProblemError(
+                    form.name,
+                    expected=f"{place.language.written(bent[0])} only in a linear term, or under an outer "
+                    "derivative, beside a DiracDelta",
+                    got="a factor that depends on the solution",
+                    remedy="Write what jumps by the strength of the source: pibls.div(k*pibls.grad(u)) or "
+                    "sympy.Derivative(k*u.diff(x), x) with the k that depends on u "
+                    "(in a problem file diff(k*diff(u, x), x)).",
+                )
 
 
 def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any]) -> None:

@@ -12,7 +12,7 @@ import sympy as sp
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.doors import ProblemDoors
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps
+from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
     Condition,
     residual_of,
@@ -174,6 +174,8 @@ class Problem(ProblemDoors):
         forms = [s.form for s in self.statements[: len(self.equations)]]
         if any(form.switches for form in forms):
             check_jumps(forms, self.place())
+        if any(form.deltas for form in forms):
+            check_sources(forms, self.place())
 
     @property
     def is_linear(self) -> bool:

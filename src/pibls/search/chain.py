@@ -22,6 +22,7 @@ from pibls.search.resolution import Resolution, nodes_of, product_of, quick_sums
 from pibls.search.sides import ends_of, side_points
 from pibls.space import Cells, Whole
 from pibls.space.tree import Joint, Numbers
+from pibls.system.bent import BentFluxes
 from pibls.system.lines import Group, Held, Lines, Site, group_of, without
 from pibls.system.modes import Modes
 from pibls.system.traces import Trace, beside, traces_of
@@ -282,26 +283,34 @@ class Places:
             for i, trace in enumerate(traces)
             for number, (k, alpha, _) in enumerate(trace.terms(axis, X[0, :1]))
             for site in (0, 1)
+            if not trace.is_bent
         ]
-        terms = tuple(
-            (site, k, without(alpha, self.axis), alpha[self.axis]) for _, _, site, k, alpha in wanted
-        )
+        bent = [(i, site, trace.flux) for i, trace in enumerate(traces) for site in (0, 1)
+                if trace.flux is not None and trace.is_bent]  # fmt: skip
+        jets = [(site, j.unknown, j.alpha) for _, site, f in bent for j in (*f.linear, *f.nonlinear)]
+        places = [(site, k, alpha) for _, _, site, k, alpha in wanted] + jets
+        terms = tuple((site, k, without(alpha, self.axis), alpha[self.axis]) for site, k, alpha in places)
+        extent = float(np.ptp(self.bench.box[axis]))
 
         def at(times: Array) -> Held:
             a = np.zeros((len(wanted), len(joints), n, len(times)))
             Y = np.repeat(X[0, :1], len(times), axis=0)
             Y[:, self.axis] = times
+            beside_it = [beside(Y, axis, extent, site == 1) for site in (0, 1)]
             for row, (i, number, site, _, _) in enumerate(wanted):
                 sign = 2.0 * site - 1.0
-                Z = beside(Y, axis, float(np.ptp(self.bench.box[axis])), site == 1)
-                a[row, :, i] = sign * np.asarray(traces[i].terms(axis, Z)[number][2])
+                a[row, :, i] = sign * np.asarray(traces[i].terms(axis, beside_it[site])[number][2])
             rest = np.zeros((len(joints), n, len(times)))
             if jump is not None:
                 rest[:] = -np.array([jump(trace, Y) for trace in traces])
             shape = (len(joints) * n, len(times))
-            return Held(a.reshape(-1, *shape), lambda J: rest.reshape(shape), lambda J: J)
+            known = rest.reshape(shape)
+            if not bent:
+                return Held(a.reshape(-1, *shape), lambda J: known, lambda J: J)
+            curved = BentFluxes(tuple(bent), (beside_it[0], beside_it[1]), known)
+            return Held(a.reshape(-1, *shape), curved.rest, curved.slopes)
 
-        return Group(f"between {len(joints) + 1} cells", sites, terms, len(terms), at)
+        return Group(f"between {len(joints) + 1} cells", sites, terms, len(wanted), at)
 
     def _end_tables(
         self, cells: Numbers, end: float, rows: int, found: Resolution

@@ -114,6 +114,9 @@ class WindowPlan(Plan):
         if "rough" in self.notes:
             self.status = Status.ROUGH
             return
+        if self.way.is_exhausted:
+            self.status = Status.NODE_LIMIT
+            return
         assert self.demand is not None
         floor = floor_of(self.bench)
         if self.demand.tail <= floor or not math.isfinite(excess):

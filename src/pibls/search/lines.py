@@ -21,6 +21,7 @@ from pibls.search.beginning import Beginning, State, moved
 from pibls.search.chain import Places
 from pibls.search.evolution import Evolution
 from pibls.search.followed import Demand, Followed, Window
+from pibls.search.given import sizes_given
 from pibls.search.grading import Grading
 from pibls.search.newton import NoWindowError, Past, WindowSolver
 from pibls.search.resolution import Resolution
@@ -125,7 +126,8 @@ class LineFollower:
     def _run(self) -> Followed:
         e = self._evolution
         total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
-        self._sizes = np.zeros(self.places.bench.lowered.unknowns)
+        unknowns = self.places.bench.lowered.unknowns
+        self._sizes = sizes_given(self.places.conditions, e.axis, (e.start, e.stop), unknowns)
         done = self._done = []
         self.resolutions = []
         breaks = sorted(

@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.optimize import linear_sum_assignment
 
 from pibls.arrays import Array, Mask, MultiIndex
@@ -43,8 +44,10 @@ class Room:
 
     degree: int
     basis: Basis
-    turn: Array = field(repr=False)
-    """From coefficients of the orthonormal functions to those of the basis, (N, n)."""
+    turn: Any = field(repr=False)
+    """From coefficients of the orthonormal functions to those of the basis, (N, n); sparse on a box."""
+    plain: bool
+    """Whether they are orthonormal to rounding."""
     low: int
     """How many of them the lower degrees make."""
     weights: Array = field(repr=False)
@@ -66,6 +69,8 @@ class Room:
     def _fit(self) -> Array:
         """(n, points). The functions, evaluated, are orthonormal but for rounding over `ROOMS.dependent`: a
         fit does not mind, while inner products would give that much of a function to the last degrees."""
+        if self.plain:
+            return self.values.T * self.weights
         roots = np.sqrt(self.weights)
         Q, R = linalg.qr(roots[:, None] * self.values, mode="economic", check_finite=False)
         return np.asarray(linalg.solve_triangular(R, Q.T * roots, check_finite=False))
@@ -88,7 +93,7 @@ class RoomPlaces:
     equations: tuple[Residual, ...]
     conditions: tuple[Residual, ...]
     order: tuple[int, ...]
-    """For each equation the unknown that it determines."""
+    """For each equation the unknown that it determines; none where some have no rate."""
     extra: tuple[tuple[Basis, Array], ...]
     """What corners bring, and the power of each function."""
     holes: tuple[tuple[float, float, float], ...]
@@ -110,7 +115,7 @@ class RoomPlaces:
         e, lowered = bench.evolution, bench.lowered
         if e is None or time_of(bench.domain) is None or e.axis != lowered.dimension - 1:
             return None
-        if lowered.dimension not in ROOMS.most or 0 in e.orders:
+        if lowered.dimension not in ROOMS.most:
             return None
         if any(axis != e.axis for axis, _ in lowered.interfaces.planes):
             return None
@@ -127,9 +132,13 @@ class RoomPlaces:
                 return None
             else:
                 conditions.append(r)
-        order = _order(inside, e, lowered.unknowns)
+        order = _order(inside, e, lowered.unknowns) if all(e.orders) else ()
         space = space_of(bench.domain)
-        if order is None or not all(_rests(r.region, space, e) for r in conditions):
+        if (
+            order is None
+            or len(inside) != lowered.unknowns
+            or not all(_rests(r.region, space, e) for r in conditions)
+        ):
             return None
         still = at_rest(lowered, e.beginning, e.start)
         flat = lowered.dimension == 3
@@ -148,8 +157,12 @@ class RoomPlaces:
         """The functions up to a degree, and the rows."""
         basis, powers = self._functions(degree)
         inside = self._inside(degree, basis.size)
-        turn, low = _orthonormal(
-            basis.jets(inside.points, [(0,) * len(self.box)])[0], inside.weights, powers > degree - 2
+        table = basis.jets(inside.points, [(0,) * len(self.box)])[0]
+        last = powers > degree - 2
+        # Legendre's polynomials are orthogonal on all of their box.
+        plain = isinstance(basis, DegreeBasis) and self._is_box(inside)
+        turn, low = (
+            _scaled(table, inside.weights, last) if plain else _orthonormal(table, inside.weights, last)
         )
         n = turn.shape[1]
         lowered, e = self.bench.lowered, self.evolution
@@ -173,6 +186,7 @@ class RoomPlaces:
             degree,
             basis,
             turn,
+            plain,
             low,
             inside.weights,
             site.tables(zero)[0],
@@ -207,6 +221,10 @@ class RoomPlaces:
                 return rule
             n = int(1.2 * n) + 1
 
+    def _is_box(self, inside: Rule) -> bool:
+        volume = float(np.prod(self.box[:, 1] - self.box[:, 0]))
+        return math.isclose(float(inside.weights.sum()), volume, rel_tol=1e-12)
+
     def _on(self, region: Region, degree: int) -> Rule:
         """Points and weights of a part of the boundary."""
         e = self.evolution
@@ -226,18 +244,18 @@ class RoomPlaces:
             points, normals = placed.sites[0][:, :-1], placed.normals[:, :-1]
             return Rule(points, np.full(len(points), 1.0 / max(len(points), 1)), normals)
 
-    def _judging(self, basis: Basis, turn: Array, n: int) -> Site:
+    def _judging(self, basis: Basis, turn: Any, n: int) -> Site:
         """Points between those where the equations are held."""
         U = halton(2 * n + 64, len(self.box), np.random.default_rng(n))
         X = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * U
         return self._site(X[np.asarray(self.space.contains(X), dtype=bool)], basis, turn)
 
-    def _site(self, X: Array, basis: Basis, turn: Array) -> Site:
+    def _site(self, X: Array, basis: Basis, turn: Any) -> Site:
         lifted = np.column_stack([X, np.zeros(len(X))])
         return Site(None, lifted[None], _tables(X, basis, turn))
 
 
-def _tables(X: Array, basis: Basis, turn: Array) -> Callable[[MultiIndex], Array]:
+def _tables(X: Array, basis: Basis, turn: Any) -> Callable[[MultiIndex], Array]:
     known: dict[MultiIndex, Array] = {}
 
     def tables(alpha: MultiIndex) -> Array:
@@ -262,6 +280,12 @@ def _powers_around(spec: Annular) -> Array:
         for q in range(p + 1):
             out += [p + q] * (1 if p == q else 2)
     return 2.0 * np.array(out, dtype=float)
+
+
+def _scaled(table: Array, weights: Array, last: Mask) -> tuple[Any, int]:
+    """The same where the functions are orthogonal; by their degree, the last ones are last."""
+    size = np.sqrt(weights @ table**2)
+    return sparse.diags_array(1.0 / size).tocsr(), int(np.count_nonzero(~last))
 
 
 def _orthonormal(table: Array, weights: Array, last: Mask) -> tuple[Array, int]:

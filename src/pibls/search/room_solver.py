@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.evolving import EvolvingBasis
+from pibls.linalg.bordered import Bordered
 from pibls.linalg.shifted import Dense, Shifted
 from pibls.search.followed import Window
 from pibls.search.newton import NoWindowError
@@ -21,7 +22,7 @@ from pibls.search.thresholds import LINES, ROOMS
 from pibls.solver.stages import Stages
 from pibls.space import Whole
 from pibls.system.lines import Moments
-from pibls.system.projected import Projection
+from pibls.system.projected import Projection, Untested
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class Factors:
     room: Room
     h: float
     weights: list[Array]
-    rows: Projection
+    rows: Projection | Untested
     parts: tuple[Array, ...]
-    solver: Shifted
+    solver: Shifted | Bordered
 
 
 @dataclass
@@ -72,8 +73,12 @@ class RoomSolver:
 
     def series(self, state: State, U: Array) -> Array:
         """Coefficients in time of every coefficient in space, (1, unknowns, n, s + 1)."""
-        every = np.concatenate([state.rates[0][..., None], U], axis=-1)
-        return np.asarray(every @ self.stages.series.T)
+        st = self.stages
+        out = np.concatenate([state.rates[0][..., None], U], axis=-1) @ st.series.T
+        for k, order in enumerate(self.places.evolution.orders):
+            if not order:
+                out[:, k] = U[:, k] @ st.bare.T
+        return np.asarray(out)
 
     def solve(self, state: State, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
         """The coefficients at all moments (1, unknowns, n, s), and the rates at the end.
@@ -141,28 +146,50 @@ class RoomSolver:
         return rest + sum(M @ r.reshape(-1, s) for M, r in zip(factors.parts, rates, strict=True))
 
     def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> Factors:
+        lines, old = moments.lines, self.factors
+        walls = lines.groups[len(self.places.equations) :]
+        still = all(a == 0 for g in walls for _, _, _, a in g.terms)
+        try:
+            if (
+                old is not None
+                and old.room is room
+                and still
+                and lines.is_linear
+                and moments.has_operator(old.weights)
+            ):
+                weights, rows, parts = old.weights, old.rows, old.parts  # another length, that is all
+            else:
+                weights, rows, parts = self._squared(moments, rates, room, h)
+            shifts = self.stages.values / h
+            solver: Shifted | Bordered
+            if still and len(rows.held):
+                solver = Bordered.of(rows.held, rows.free, parts, shifts)
+            else:
+                solver = Shifted.of(Dense(parts), shifts)
+        except (np.linalg.LinAlgError, RuntimeError, ValueError):
+            raise NoWindowError from None
+        self.factors = Factors(room, h, weights, rows, parts, solver)
+        return self.factors
+
+    def _squared(
+        self, moments: Moments, rates: list[Array], room: Room, h: float
+    ) -> tuple[list[Array], Projection | Untested, tuple[Array, ...]]:
+        """The coefficients of all rows, what makes the rows square, and the square matrices."""
         operator = moments.slopes(rates)
         whole = operator.parts()
         assert isinstance(whole, Dense)
-        places = self.places
-        between = len(places.equations) * len(room.points)
-        B = sum(
-            (abs(1.0 / h) ** a * M[between:] for a, M in enumerate(whole.parts)),
-            start=0.0 * whole.parts[0][between:],
-        )
-        groups, first = [], 0
-        for g in moments.lines.groups[len(places.equations) :]:
-            groups.append(slice(first, first + g.rows))
-            first += g.rows
+        if not self.places.order:
+            return operator.weights, Untested(), whole.parts
+        equations = len(self.places.equations)
+        between = equations * len(room.points)
+        B = np.zeros_like(whole.parts[0][between:])
+        for a, M in enumerate(whole.parts):
+            B += abs(h) ** -a * M[between:]
+        ends = np.cumsum([0, *(g.rows for g in moments.lines.groups[equations:])]).tolist()
+        groups = tuple(map(slice, ends[:-1], ends[1:]))
         tests = room.values * room.weights[:, None]
-        rows = Projection.of(tests, places.order, B, room.wall_weights, tuple(groups), ROOMS.unfelt)
-        parts = tuple(rows(M) for M in whole.parts)
-        try:
-            solver = Shifted.of(Dense(parts), self.stages.values / h)
-        except (np.linalg.LinAlgError, RuntimeError, ValueError):
-            raise NoWindowError from None
-        self.factors = Factors(room, h, operator.weights, rows, parts, solver)
-        return self.factors
+        rows = Projection.of(tests, self.places.order, B, room.wall_weights, groups, ROOMS.unfelt)
+        return operator.weights, rows, tuple(rows(M) for M in whole.parts)
 
     def _continued(self, state: State, t: float, stop: float, held: Array, sizes: Array) -> Array:
         """The last window's polynomials, a little further."""

@@ -44,6 +44,8 @@ class RoomFollower:
     rough: float | None = None
     promised: float | None = None
     """From when on anything is promised, where the beginning contradicts what holds at the walls."""
+    crowded: bool = False
+    """Whether more functions than there may be were wanted."""
     shadowed: RoomFollower | None = None
     """Who made the first solution."""
     degrees: list[int] = field(default_factory=list)
@@ -128,17 +130,20 @@ class RoomFollower:
             self._rooms[degree] = self.places.room(degree)
         return self._rooms[degree]
 
-    def _finer(self, degree: int) -> int | None:
+    def _finer(self, degree: int, wanted: int | None = None) -> int | None:
+        """The next degree, ``wanted`` if it may be that; None where there may be no more functions."""
         most = ROOMS.most[self.places.bench.lowered.dimension]
-        for wanted in (int(ROOMS.more * degree) + 1, degree + 2):
-            if self.places.columns(wanted) <= most:
-                return wanted
+        usual = int(ROOMS.more * degree) + 1
+        for better in (usual if wanted is None else wanted, usual, degree + 2):
+            if self.places.columns(better) <= most:
+                return better
         return None
 
     def _begun(self) -> State:
         """The beginning, at a degree that has it, as far as it can be had."""
         degree = ROOMS.first
         wanted = max(ROOMS.begun * self.demand.tail, 1e-13)
+        before: tuple[int, float] | None = None
         while True:
             self.check(self._evolution.start, -1, 1)
             state = self._at_start(self._room(degree))
@@ -148,10 +153,12 @@ class RoomFollower:
                     degree += 1
                 return self._at_start(self._room(degree))
             across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
-            finer = self._finer(degree)
-            if across <= wanted or finer is None:
+            if across <= wanted:
                 return state
-            degree = finer
+            finer = self._finer(degree, _predicted(before, (degree, across), wanted))
+            if finer is None:
+                return state
+            before, degree = (degree, across), finer
 
     def _at_start(self, room: Room) -> State:
         """∂_t^a u(x, t₀) from the initial conditions."""
@@ -250,7 +257,12 @@ class RoomFollower:
                     state = self._at_start(room) if first else self._moved(state, room)
                     continue
                 if along <= tail:
-                    return CROWDED
+                    # As good as so many functions can be; how good that is, the second solution tells.
+                    self.crowded = True
+                    easing = 1.01 * max(wide / self.demand.tail, between / self.demand.residual)
+                    if easing > ROOMS.eased:
+                        return CROWDED
+                    continue
             factor = LINES.safe * min(tail / along, rest / max(between, 1e-300)) ** (1.0 / power)
             h *= min(max(factor, 0.1), 0.7)
         return "no window was accepted"
@@ -305,6 +317,15 @@ class RoomFollower:
             if most > 0:
                 out = max(out, float(np.sqrt(np.mean(r**2))) / most)
         return out
+
+
+def _predicted(before: tuple[int, float] | None, now: tuple[int, float], wanted: float) -> int | None:
+    """The degree at which tails that go on falling as they did are small enough."""
+    if before is None or not 0.0 < now[1] < 0.9 * before[1]:
+        return None
+    rate = math.log(before[1] / now[1]) / (now[0] - before[0])
+    degree = math.ceil(now[0] + math.log(now[1] / wanted) / rate)
+    return min(max(degree, now[0] + 2), int(ROOMS.most_at_once * now[0]))
 
 
 def _between(

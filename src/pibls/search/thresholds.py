@@ -176,8 +176,8 @@ class LineThresholds:
 
     # -- one window --
     tries: int = 80
-    halvings: int = 4
-    """Of a window of the second solution, whose windows are otherwise given."""
+    halvings: int = 40
+    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
     shortest: float = 1e-14
     """Of the whole time."""
     steps: int = 12
@@ -215,8 +215,11 @@ class RoomThresholds:
     # -- functions --
     first: int = 8
     """The first degree …"""
-    more: float = 1.35
-    """… and the next one, over the last: each costs about six times as much."""
+    more: float = 1.25
+    """… and the next one, over the last, where nothing tells which it should be: each costs four times as
+    much."""
+    most_at_once: float = 1.6
+    """The next one over the last, where tails that fall tell."""
     second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
     """The degree of the second solution over the first, by the number of coordinates, and two more."""
     most: dict[int, int] = field(default_factory=lambda: {3: 2000, 4: 2100})
@@ -241,10 +244,13 @@ class RoomThresholds:
     1 % in a unit of time; with 1e-2 errors are those of the best approximation, and nothing grows."""
 
     # -- windows --
-    begun: float = 0.1
+    begun: float = 0.3
     """What is left out at the start, of what windows may leave."""
     residual: float = 30.0
     """What the equations may leave between the points, in units of tol: the second solution has the say."""
+    eased: float = 1e5
+    """What windows may leave where there may be no more functions, over what was asked for: beyond, nothing
+    was found."""
     layer: float = 0.1
     """Of the whole time: what is not resolved from then on is not."""
     shortest: float = 2e-4

@@ -77,6 +77,10 @@ class Way(Protocol):
     def gives_up(self, followed: Followed) -> bool:
         """Whether another way should be tried."""
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether asking for more would change nothing."""
+
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
     ) -> Follows | None:
@@ -92,6 +96,7 @@ class InWaves:
     _first: Follower | None = None
     tighter = (0.01, 0.1)
     layer = _LAYER
+    is_exhausted = False
 
     def seconds(self, bench: Bench) -> float | None:
         return _USUAL.get(bench.lowered.dimension)
@@ -127,6 +132,7 @@ class InMoments:
     _first: LineFollower | None = None
     tighter = (0.3, 0.3)
     layer = _LAYER
+    is_exhausted = False
 
     def seconds(self, bench: Bench) -> float | None:
         return _QUICK.get(bench.lowered.dimension)
@@ -183,6 +189,10 @@ class InRooms:
 
     def gives_up(self, followed: Followed) -> bool:
         return followed.stopped is not None and followed.stopped != LATE
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self._first is not None and self._first.crowded
 
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check

@@ -46,6 +46,18 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Bent:
+    """F(x, w) - P λ = 0 in some rows of a face, where a flux F is not linear: F is a system of its own."""
+
+    strip: int
+    rows: slice
+    """In the strip."""
+    places: slice
+    """Among the rows of all faces of the cell."""
+    system: System = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Piece:
     """The systems of some cells; ``ties`` are their rows on the faces, with what these are to be."""
 
@@ -53,11 +65,17 @@ class Piece:
     systems: tuple[System, ...] = field(repr=False)
     ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
     jumps: tuple[Array, ...] = field(repr=False)
+    bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
+
+    def all_systems(self) -> list[System]:
+        """Of each cell its own and those of its fluxes: v has their values in this order."""
+        return [s for own, bent in zip(self.systems, self.bent, strict=True)
+                for s in (own, *(b.system for b in bent))]  # fmt: skip
 
 
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
-    systems, ties, jumps = [], [], []
+    systems, ties, jumps, bent = [], [], [], []
     known: dict[int, Any] = {}  # both sides of a face come from one computation
     for job in jobs:
         found = {region: chosen for region, chosen in job.points().items() if len(chosen)}
@@ -72,13 +90,29 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
         ties.append(tuple(strips))
         jumps.append(np.concatenate(wanted))
-    return Piece(tuple(job.cell for job in jobs), tuple(systems), tuple(ties), tuple(jumps))
+        bent.append(_bent(job, lowered))
+    cells = tuple(job.cell for job in jobs)
+    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent))
+
+
+def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
+    """The fluxes of a cell's faces that are not linear."""
+    out, start = [], 0
+    for number, side in enumerate(job.sides):
+        for rows, flux, X in side.tied.fluxes(side.upper):
+            points = {flux.region: PointSet((X,), np.zeros_like(X))}
+            system = assemble(replace(lowered, residuals=(flux,)), points, job.space)
+            out.append(Bent(number, rows, slice(start + rows.start, start + rows.stop), system))
+        start += side.tied.rows_each
+    return tuple(out)
 
 
 def later(
     piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
 ) -> Piece | None:
     """The same cells in a later window; None where the operator is another one."""
+    if any(piece.bent):
+        return None
     systems = []
     for cell, system in zip(piece.cells, piece.systems, strict=True):
         found = moved(system, residuals, spaces[cell], axis, shift)
@@ -96,46 +130,69 @@ def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
     """The rows of each strip, and how many nonlinear values each cell has."""
     heights = [rows for system, strips in zip(piece.systems, piece.ties, strict=True)
                for rows in (system.shape[0], *map(len, strips))]  # fmt: skip
-    counts = {c: s.nonlinear_values for c, s in zip(piece.cells, piece.systems, strict=True)}
+    counts = {
+        c: s.nonlinear_values + sum(b.system.nonlinear_values for b in bent)
+        for c, s, bent in zip(piece.cells, piece.systems, piece.bent, strict=True)
+    }
     return heights, counts
 
 
 def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
     """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
     parts = [np.empty(0)]
-    for cell, system, strips, jump in zip(piece.cells, piece.systems, piece.ties, piece.jumps, strict=True):
+    for cell, system, strips, jump, bent in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    ):
         parts.append(system.residual(w[cell]))
         if strips:
             tied = [s.blocks[0] @ w[s.parts[0]] + s.blocks[1] @ w[s.parts[1]] for s in strips]
-            parts.append(np.concatenate(tied) - jump)
+            found = np.concatenate(tied) - jump
+            for b in bent:
+                stand_in = strips[b.strip].blocks[0][b.rows] @ w[cell]
+                found[b.places] += b.system.residual(w[cell]) - stand_in
+            parts.append(found)
     return np.concatenate(parts)
 
 
 def values(piece: Piece, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
-    found = [s.values(w[c]) for c, s in zip(piece.cells, piece.systems, strict=True)]
-    return np.concatenate([np.empty(0), *found])
+    found = [np.empty(0)]
+    for c, system, bent in zip(piece.cells, piece.systems, piece.bent, strict=True):
+        found += [s.values(w[c]) for s in (system, *(b.system for b in bent))]
+    return np.concatenate(found)
 
 
 def values_of(piece: Piece, function: tuple[Space, Array]) -> Array:
     """v of a function in any space."""
-    return np.concatenate([np.empty(0), *(s.values_of(*function) for s in piece.systems)])
+    return np.concatenate([np.empty(0), *(s.values_of(*function) for s in piece.all_systems())])
 
 
 def level(piece: Piece, u: float) -> Array:
     """v of the constant function u."""
-    return np.concatenate([np.empty(0), *(s.level(u) for s in piece.systems)])
+    return np.concatenate([np.empty(0), *(s.level(u) for s in piece.all_systems())])
 
 
 def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
     """The strips of J and b, linearised about v."""
     strips, targets, start = list[Strip](), [np.empty(0)], 0
-    for cell, system, ties, jump in zip(piece.cells, piece.systems, piece.ties, piece.jumps, strict=True):
+    for cell, system, ties, jump, bent in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    ):
         stop = start + system.nonlinear_values
         J, b = system.linearise(v[start:stop])
         start = stop
-        strips += [Strip((cell,), (J,)), *ties]
-        targets += [b, jump]
+        faces, wanted = list(ties), jump.copy() if bent else jump
+        for part in bent:
+            stop = start + part.system.nonlinear_values
+            slopes, target = part.system.linearise(v[start:stop])
+            start = stop
+            T, P = faces[part.strip].blocks
+            T = T.copy(order="F")
+            T[part.rows] = slopes
+            faces[part.strip] = replace(faces[part.strip], blocks=(T, P))
+            wanted[part.places] += target
+        strips += [Strip((cell,), (J,)), *faces]
+        targets += [b, wanted]
     return tuple(strips), np.concatenate(targets)
 
 

@@ -29,8 +29,10 @@ class Projection:
     """For each equation the unknown whose functions test it."""
     walls: Array = field(repr=False)
     """(felt, rows of the walls)."""
+    held: Array = field(repr=False)
+    """What is felt, (felt, unknowns·n), orthonormal: ``walls`` times the rows of the walls is that …"""
     free: Array = field(repr=False)
-    """(unfelt, unknowns·n), orthonormal."""
+    """… and the rest, (unfelt, unknowns·n)."""
 
     @classmethod
     def of(
@@ -45,14 +47,18 @@ class Projection:
         """``B`` (rows, unknowns·n) are the rows of the walls, ``groups`` those of each condition."""
         columns = B.shape[1]
         if not len(B):
-            return cls(tests, order, np.zeros((0, 0)), np.eye(columns))
+            return cls(tests, order, np.zeros((0, 0)), np.zeros((0, columns)), np.eye(columns))
         scale = np.sqrt(weights)
         for rows in groups:
             size = float(np.linalg.norm(scale[rows, None] * B[rows], 2)) if rows.stop > rows.start else 0.0
             scale[rows] *= 1.0 / size if size > 0 else 1.0
-        U, s, V = linalg.svd(scale[:, None] * B, full_matrices=True, check_finite=False)
-        felt = int(np.count_nonzero(s > unfelt * s[0]))
-        return cls(tests, order, U[:, :felt].T * scale / s[:felt, None], np.ascontiguousarray(V[felt:]))
+        scaled = scale[:, None] * B
+        # Only what is felt by more than a hundredth is told apart: squares are exact enough.
+        squares, V = linalg.eigh(scaled.T @ scaled, check_finite=False)
+        felt = squares > unfelt**2 * squares[-1]
+        walls = ((scaled @ V[:, felt]).T / squares[felt, None]) * scale
+        held, free = (np.ascontiguousarray(V[:, which].T) for which in (felt, ~felt))
+        return cls(tests, order, walls, held, free)
 
     def __call__(self, R: Array) -> Array:
         """Rows (rows, m) ↦ (unknowns·n, m)."""
@@ -62,3 +68,17 @@ class Projection:
             tested[k * n : (k + 1) * n] = self.tests.T @ R[e * points : (e + 1) * points]
         between = len(self.order) * points
         return np.concatenate([self.walls @ R[between:], self.free @ tested])
+
+
+@dataclass(frozen=True)
+class Untested:
+    """The rows as they are, more than there are functions: least squares, where an unknown has no rate.
+
+    The pressure of a flow is not determined by tests with the functions that it is made of.
+    """
+
+    held: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    free: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+    def __call__(self, R: Array) -> Array:
+        return R

@@ -48,9 +48,17 @@ class Trace:
     order: int
     flux: Residual | None = None
 
+    @property
+    def is_bent(self) -> bool:
+        """Whether it is a flux that is not linear, such as k(x) (1 + u²) ∂ₙu."""
+        return self.flux is not None and bool(self.flux.nonlinear)
+
     def terms(self, axis: int, X: Array) -> list[tuple[int, MultiIndex, Array | float]]:
-        """(unknown, α, coefficient): what is summed, at points of one side."""
-        if self.flux is None:
+        """(unknown, α, coefficient): what is summed, at points of one side.
+
+        For a flux that is not linear the derivative stands in: its rows are taken anew about each guess.
+        """
+        if self.flux is None or self.is_bent:
             return [(self.unknown, _along(axis, self.order, X.shape[1]), 1.0)]
         normals = np.zeros_like(X)
         a = self.flux.coefficients(X, normals, self.flux.known_data(X))
@@ -91,11 +99,25 @@ class Tied:
             P[rows, i * m : (i + 1) * m] = -self.polynomials * (length / np.sqrt(m))
         return (below, P), (above, P)
 
+    def fluxes(self, upper: bool) -> list[tuple[slice, Residual, Array]]:
+        """The rows of each flux that is not linear, and the points where it is taken."""
+        n = len(self.points)
+        near = beside(self._points(upper), self.joint.axis, self.extent, upper)
+        return [
+            (slice(i * n, (i + 1) * n), trace.flux, near)
+            for i, trace in enumerate(self.traces)
+            if trace.flux is not None and trace.is_bent
+        ]
+
+    def _points(self, upper: bool) -> Array:
+        if not upper or not self.joint.shift:
+            return self.points
+        X = self.points.copy()
+        X[:, self.joint.axis] += self.joint.shift
+        return X
+
     def _side(self, space: Whole, upper: bool) -> Array:
-        X, axis = self.points, self.joint.axis
-        if upper and self.joint.shift:
-            X = X.copy()
-            X[:, axis] += self.joint.shift
+        X, axis = self._points(upper), self.joint.axis
         near = beside(X, axis, self.extent, upper)
         terms = [trace.terms(axis, near) for trace in self.traces]
         tables = space.tables(X, ((space.owners[k], alpha) for part in terms for k, alpha, _ in part))
@@ -122,7 +144,7 @@ def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) ->
     """All derivatives below the orders; a flux takes the place of the highest derivative that it holds."""
     found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}
     for flux in fluxes:
-        lead = max(flux.linear, key=lambda j: j.alpha[axis], default=None)
+        lead = max((*flux.linear, *flux.nonlinear), key=lambda j: j.alpha[axis], default=None)
         if lead is not None and (lead.unknown, lead.alpha[axis]) in found:
             found[lead.unknown, lead.alpha[axis]] = Trace(lead.unknown, lead.alpha[axis], flux)
     return tuple(found.values())
