@@ -114,8 +114,9 @@ class SolutionDoors:
             Unknowns (themselves or by name) or SymPy expressions of them, one panel each; all unknowns by
             default.
         kind
-            "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver"
-            or "stream". The one that suits is chosen by default.
+            "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver",
+            "stream" or "deformed" (the body where displacements take it). The one that suits is chosen by
+            default.
         at
             {coordinate: value}: coordinates to fix, which are then free no longer.
         times
