@@ -25,7 +25,7 @@ LAYERS = (
     ("plot", "exchange"),
     ("notebook",),
     ("solve",),
-    ("sensitivity", "sweeps", "events", "others", "goals"),
+    ("after",),
     ("fitting",),
     ("cases",),
     ("io",),

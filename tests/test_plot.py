@@ -602,3 +602,17 @@ def is_conforming(cells: Any) -> bool:
 def test_polygons_are_not_used_for_maps() -> None:
     """Thousands of antialiased polygons would show white seams between them."""
     assert not any(isinstance(c, PolyCollection) for c in solved.plane().plot(resolution=11).collections)
+
+
+def test_a_body_is_drawn_where_its_displacements_take_it() -> None:
+    a, b = sp.Function("a")(x, y), sp.Function("b")(x, y)
+    plate = pibls.Box({x: (0, 1), y: (0, 1)}) - pibls.Disk((x, y), (0.5, 0.5), 0.2)
+    problem = pibls.Problem(
+        plate,
+        [a.diff(x, 2) + a.diff(y, 2), b.diff(x, 2) + b.diff(y, 2)],
+        [pibls.Dirichlet(a, x / 10000), pibls.Dirichlet(b, 0)],
+    )
+    axes = pibls.solve(problem, tol=1e-6).plot(vector=(a, b), kind="deformed")
+    assert axes.get_title() == "displacements × 1000"
+    assert axes.get_xlim()[1] > 1.1
+    plt.close(axes.figure)

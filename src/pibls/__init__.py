@@ -11,6 +11,7 @@ from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarn
 from pibls.solve import solve
 
 if TYPE_CHECKING:
+    from pibls.after.sweeps import sweep
     from pibls.basis import Broad, Features, Joined, Ridges, Waves
     from pibls.domain import (
         Ball,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
     from pibls.status import Status
-    from pibls.sweeps import sweep
     from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
@@ -99,7 +99,7 @@ _LATER = {
     "Progress": "search.budget",
     "load": "io",
     "read_shape": "io.drawings",
-    "sweep": "sweeps",
+    "sweep": "after.sweeps",
     "Data": "fitting",
     "Field": "fitting",
     "Fit": "fitting",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from pibls.after.goals import Goal
     from pibls.arrays import Array
-    from pibls.goals import Goal
     from pibls.problem import Problem
     from pibls.solution import Solution
 
@@ -44,14 +44,14 @@ class SolutionDoors:
 
     def when(self, expression: Any, t: Any = None, **at: Any) -> Array:
         """The times at which an expression changes its sign; values of the other coordinates are given."""
-        from pibls.events import when
+        from pibls.after.events import when
 
         return when(cast("Solution", self), expression, t, **at)
 
     @cached_property
     def others(self) -> tuple[Solution, ...]:
         """Other solutions of a nonlinear problem, searched for from other starts when first asked for."""
-        from pibls.others import others
+        from pibls.after.others import others
 
         return others(cast("Solution", self))
 
@@ -78,13 +78,13 @@ class SolutionDoors:
         >>> round(total, 9), total.error < 1e-9
         (1.718281828, True)
         """
-        from pibls.goals import integral_of
+        from pibls.after.goals import integral_of
 
         return integral_of(cast("Solution", self), expression, over, t)
 
     def sensitivity(self, parameter: Any) -> Solution:
         """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate."""
-        from pibls.sensitivity import sensitivity
+        from pibls.after.sensitivity import sensitivity
 
         return sensitivity(cast("Solution", self), parameter)
 
@@ -114,8 +114,9 @@ class SolutionDoors:
             Unknowns (themselves or by name) or SymPy expressions of them, one panel each; all unknowns by
             default.
         kind
-            "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver"
-            or "stream". The one that suits is chosen by default.
+            "curve", "map", "surface" or "snapshots" (curves at several times); with ``vector``, "quiver",
+            "stream" or "deformed" (the body where displacements take it). The one that suits is chosen by
+            default.
         at
             {coordinate: value}: coordinates to fix, which are then free no longer.
         times

@@ -120,11 +120,10 @@ class Pencil:
         both = self.matrix(np.concatenate([alpha, alpha + h])) / self._scale[:, None]
         D, ahead = both[: len(alpha)], both[len(alpha) :]
         with np.errstate(all="ignore"):
-            try:
-                solved = np.linalg.solve(D, (ahead - D) / h)
-            except np.linalg.LinAlgError:
-                solved = np.linalg.solve(D + 1e-14 * np.eye(D.shape[1]), (ahead - D) / h)
-        return np.trace(solved, axis1=1, axis2=2)
+            at_root = ~np.isfinite(np.linalg.slogdet(D)[1])  # exactly: whole exponents are met so
+            D[at_root] = np.eye(D.shape[1])
+            solved = np.linalg.solve(D, (ahead - D) / h)
+        return np.where(at_root, np.inf, np.trace(solved, axis1=1, axis2=2))
 
     def exponents(self, most: float) -> list[tuple[complex, int]]:
         """α with Re α < most, Im α ≥ 0, of finite energy, and how often each is a root."""
@@ -168,6 +167,8 @@ class Pencil:
         out: list[tuple[complex, int]] = []
         moments = np.mean(slope * around, axis=1), np.mean(slope * around * around, axis=1)
         for a, count, moment in zip(alpha, *moments, strict=True):
+            if not np.isfinite(count):
+                continue
             times = round(float(count.real))
             if times <= 0 or abs(count - times) > 0.2:
                 continue

@@ -13,14 +13,13 @@ from pibls.domain.arc import Arc
 from pibls.domain.checks import place_of, positive, several_coordinates, signed_in
 from pibls.domain.disk import Circle
 from pibls.domain.face import Boundary, Face
-from pibls.domain.maps import Affine
 from pibls.domain.patch import Patch
-from pibls.domain.shape import Shape
+from pibls.domain.round import Round
 from pibls.domain.surface import Surface
 
 
-@dataclass(frozen=True, init=False)
-class Ball(Shape):
+@dataclass(frozen=True, init=False, repr=False)
+class Ball(Round):
     """Σ (xᵢ - cᵢ)² < r².
 
     >>> import sympy as sp
@@ -29,20 +28,12 @@ class Ball(Shape):
     (-2.0, 2.0)
     """
 
-    coordinates: tuple[Any, ...]
-    center: tuple[float, ...]
-    radius: float
-
     def __init__(self, coordinates: Any, center: Any, radius: Any) -> None:
         symbols = several_coordinates(coordinates, "Ball(coordinates)", least=2)
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "center", place_of(center, symbols, "Ball(center)"))
         object.__setattr__(self, "radius", positive(radius, "Ball(radius)"))
         signed_in(symbols, self.bounds, "Ball(coordinates)")
-
-    @property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        return tuple((c - self.radius, c + self.radius) for c in self.center)
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
@@ -61,24 +52,6 @@ class Ball(Shape):
         X = rng.standard_normal((n, len(self.center)))
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         return Boundary(self.center + self.radius * X, X, (self,) * n)
-
-    def contains(self, X: Array) -> Mask:
-        return np.asarray(((X - self.center) ** 2).sum(axis=1) <= self.radius**2 * (1 + 1e-14))
-
-    @property
-    def inside(self) -> Any:
-        pairs = zip(self.coordinates, self.center, strict=True)
-        return sum((x - c if c else x) ** 2 for x, c in pairs) < self.radius**2
-
-    def mapped(self, affine: Affine) -> Any:
-        if not affine.is_similarity:
-            return super().mapped(affine)
-        center = affine.points(np.array([self.center]))[0]
-        return Ball(self.coordinates, tuple(center), affine.factor * self.radius)
-
-    def __repr__(self) -> str:
-        center = ", ".join(f"{c:g}" for c in self.center)
-        return f"Ball(({', '.join(map(str, self.coordinates))}), center=({center}), radius={self.radius:g})"
 
 
 class Sphere(Surface):

@@ -93,6 +93,19 @@ class Face(Protocol):
         """Its image, which belongs to ``owner``."""
 
 
+class Same:
+    """Faces as the key of a cache: the same ones, not equal ones."""
+
+    def __init__(self, faces: tuple[Face, ...]) -> None:
+        self.faces = faces
+
+    def __hash__(self) -> int:
+        return id(self.faces)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.faces is other.faces
+
+
 def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generator) -> Boundary:
     """n random points, uniform over all the faces together."""
     sizes = np.array([f.measure(lengths) for f in faces])
@@ -139,3 +152,15 @@ def owned_by(box: Array, X: Array, normals: Array) -> Mask:
     slack = ON * (box[:, 1] - box[:, 0])
     inward = X - 2 * slack * normals
     return np.asarray(np.all((box[:, 0] - slack <= inward) & (inward <= box[:, 1] + slack), axis=1))
+
+
+def drawn_within(
+    contains: Callable[[Array], Mask], bounds: Array, share: float, n: int, rng: np.random.Generator
+) -> Array:
+    """n points of a box (d, 2), of which about that share is inside, that are."""
+    low, high = bounds.T
+    found = np.empty((0, len(low)))
+    while len(found) < n:
+        X = rng.uniform(low, high, (int(1.2 * (n - len(found)) / share) + 16, len(low)))
+        found = np.concatenate([found, X[contains(X)]])
+    return np.asarray(found[:n])

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.face import Face
+from pibls.domain.face import Face, Same
 from pibls.domain.protocol import Domain, box_of, faces_of
 
 _ON_FACE = 33
@@ -49,24 +49,11 @@ def frame(domain: Domain, box: Array) -> Array:
 
 def parts_in(domain: Domain, box: Array) -> tuple[Face, ...]:
     """What of the boundary lies in a cell; asked for by every condition, and found once."""
-    return _clipped(_Same(faces_of(domain)), box.tobytes(), box.shape[0])
-
-
-class _Same:
-    """Faces as the key of a cache: the same ones, not equal ones."""
-
-    def __init__(self, faces: tuple[Face, ...]) -> None:
-        self.faces = faces
-
-    def __hash__(self) -> int:
-        return id(self.faces)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.faces is other.faces
+    return _clipped(Same(faces_of(domain)), box.tobytes(), box.shape[0])
 
 
 @lru_cache(maxsize=1024)
-def _clipped(same: _Same, box: bytes, d: int) -> tuple[Face, ...]:
+def _clipped(same: Same, box: bytes, d: int) -> tuple[Face, ...]:
     there = np.frombuffer(box).reshape(d, 2)
     return tuple(part for face in same.faces for part in face.clipped(there))
 

@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Boundary, Face, draw, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape, asked
@@ -73,13 +73,9 @@ class Polygon(Shape):
         return np.concatenate([np.array(ring) for ring in (self.vertices, *self.holes)])
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
-        low, high = np.array(self.bounds).T
-        share = max(float(self._area.area / np.prod(high - low)), 1e-3)
-        found = np.empty((0, 2))
-        while len(found) < n:
-            X = rng.uniform(low, high, (int(1.2 * (n - len(found)) / share) + 16, 2))
-            found = np.concatenate([found, X[self.contains(X)]])
-        return np.asarray(found[:n])
+        box = np.array(self.bounds)
+        share = max(float(self._area.area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
+        return drawn_within(self.contains, box, share, n, rng)
 
     def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
         return draw(self.faces, n, np.ones(2), rng)

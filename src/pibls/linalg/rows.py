@@ -63,6 +63,11 @@ def norms(A: Matrix, axis: int) -> Array:
     return np.where(out > 0, out, 1.0)
 
 
+def is_held(A: Matrix) -> TypeGuard[Array]:
+    """Whether all of the matrix is there, as one array."""
+    return isinstance(A, np.ndarray)
+
+
 def blended(A: Matrix, B: Matrix, share: float) -> Matrix:
     """share·A + (1 - share)·B, in place of A; both held or both in the same blocks."""
     if isinstance(A, Rows) and isinstance(B, Rows):

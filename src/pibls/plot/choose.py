@@ -8,6 +8,7 @@ from typing import Any
 
 from pibls.errors import ProblemError
 from pibls.plot.curves import Curves, Snapshots
+from pibls.plot.deformed import Deformed
 from pibls.plot.maps import Maps
 from pibls.plot.scene import Picture, Scene
 from pibls.plot.surfaces import Surfaces
@@ -19,7 +20,11 @@ KINDS: Mapping[str, Callable[[Scene], Picture]] = {
     "surface": Surfaces,
     "snapshots": Snapshots,
 }
-VECTOR_KINDS: Mapping[str, Callable[[Scene], Picture]] = {"quiver": Arrows, "stream": Streams}
+VECTOR_KINDS: Mapping[str, Callable[[Scene], Picture]] = {
+    "quiver": Arrows,
+    "stream": Streams,
+    "deformed": Deformed,
+}
 
 
 def picture_of(scene: Scene, kind: Any) -> Picture:

@@ -50,7 +50,7 @@ class Maps:
                 mappable = fill(ax, patch, v, quantity, norm, scene.levels)
                 dress(ax, cut, scene)
             if scene.colorbar:
-                _explain(mappable, own, cuts, quantity, scene)
+                explain(mappable, own, cuts, quantity, scene)
         if len({cut.free for cut in cuts}) == 1:
             for ax in axes:
                 if ax.get_subplotspec() is not None:
@@ -58,7 +58,7 @@ class Maps:
         return cuts
 
 
-def _explain(
+def explain(
     mappable: Any, axes: list[Any], cuts: tuple[Section, ...], quantity: Quantity, scene: Scene
 ) -> None:
     """The colour bar of some maps: beside them, or below a wide one."""

@@ -26,7 +26,7 @@ class Arrows:
     scene: Scene
 
     def __post_init__(self) -> None:
-        _check("quiver", self.scene)
+        check_plane("quiver", self.scene)
 
     def panels(self) -> Panels:
         return Maps(self.scene).panels()
@@ -34,7 +34,7 @@ class Arrows:
     def draw(self, axes: list[Any]) -> None:
         cuts = Maps(self.scene).paint(axes)
         places = [_centres(cut, _ARROWS) for cut in cuts]
-        found = [_components(self.scene, cut, P) for cut, P in zip(cuts, places, strict=True)]
+        found = [components(self.scene, cut, P) for cut, P in zip(cuts, places, strict=True)]
         longest = max(float(np.nanmax(np.hypot(*W), initial=0.0)) for W in found) or 1.0
         for ax, cut, P, W in zip(axes, cuts, places, found, strict=True):
             spacing = float(np.ptp(cut.bounds, axis=1).max()) / _ARROWS
@@ -49,7 +49,7 @@ class Streams:
     scene: Scene
 
     def __post_init__(self) -> None:
-        _check("stream", self.scene)
+        check_plane("stream", self.scene)
 
     def panels(self) -> Panels:
         return Maps(self.scene).panels()
@@ -60,18 +60,20 @@ class Streams:
             m, n = cut.shape(_STREAMS)
             x, y = cut.axes((m, n))
             P = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-            U, V = (np.ma.masked_invalid(w.reshape(n, m)) for w in _components(self.scene, cut, P))
+            U, V = (np.ma.masked_invalid(w.reshape(n, m)) for w in components(self.scene, cut, P))
             ax.streamplot(x, y, U, V, color=_INK, linewidth=0.8, density=1.1, arrowsize=0.8)
 
 
-def _check(kind: str, scene: Scene) -> None:
+def check_plane(kind: str, scene: Scene) -> None:
+    """A vector is drawn over two coordinates of space."""
     view = scene.view
     planes = view.planes() if view.free >= 2 else ()
     if not planes or len({p.free for p in planes}) > 1 or not all(p.is_space for p in planes):
         raise unsuited(kind, "two free coordinates in space", view)
 
 
-def _components(scene: Scene, cut: Section, P: Array) -> tuple[Array, Array]:
+def components(scene: Scene, cut: Section, P: Array) -> tuple[Array, Array]:
+    """Both components at points of a section."""
     assert scene.vector is not None  # whoever chooses this kind has a vector
     u, v = scene.vector
     return u(cut.points(P)), v(cut.points(P))

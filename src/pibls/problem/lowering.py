@@ -14,6 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.problem.breaks import breaks_of
 from pibls.problem.form import Datum, Form, Jet
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
@@ -98,6 +99,8 @@ class Interfaces:
     """(equation, axis, F): F of an equation ∂F/∂x_axis + … = 0."""
     sources: tuple[tuple[int, tuple[int, float], Residual], ...] = ()
     """(equation, plane, strength) of the sources that live on a plane."""
+    inside: bool = True
+    """Whether the equations have any: data of a boundary that bend leave the solution smooth inside."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
         frozenset((p.axis, p.level) for p in breaks.planes if p.flux),
         fluxes,
         sources,
+        any(breaks_of(s.form, problem.place()) for s in inside),
     )
 
 

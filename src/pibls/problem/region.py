@@ -59,7 +59,7 @@ def part_of(on: Any, domain: Domain, label: str) -> Region:
         found = _related(on, domain, label)
     elif isinstance(on, Domain) and not isinstance(on, type):
         found = _owned(on, domain, label)
-    if found is None or not (found.is_boundary or found.plane() is not None or isinstance(found, Rim)):
+    if found is None or not (found.is_boundary or found.plane() is not None or found.is_rim):
         raise ProblemError(
             label,
             expected="None, a shape, shape.boundary, or a SymPy relation such as sympy.Eq(x, 0)",

@@ -38,6 +38,10 @@ class Patch:
         """Without the simplices that have a corner where ``keep`` is false."""
         return Patch(self.points, self.cells[keep[self.cells].all(axis=1)], self.rim)
 
+    def moved(self, points: Array, rim: Array) -> Patch:
+        """The same with its points elsewhere."""
+        return Patch(points, self.cells, rim)
+
 
 def patch_of(section: Section, axes: Sequence[Array]) -> Patch:
     """The section, from the grid of these values of its coordinates."""

@@ -65,7 +65,8 @@ class Search:
             ]
             able = [plan for plan in divided if plan.offer() is not None]
             # Across a jump no wave is smooth: there, only what has faces there will do.
-            if self.bench.lowered.interfaces.planes and able:
+            faces = self.bench.lowered.interfaces
+            if faces.planes and able and (faces.inside or self.bench.evolution is not None):
                 self.plans, self.later, self.around = able, None, None
             else:
                 self.plans += able

@@ -21,7 +21,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import Matrix, is_streamed, norms
+from pibls.linalg.rows import Matrix, is_held, is_streamed, norms
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
 from pibls.status import Status
@@ -199,7 +199,7 @@ def row_sizes(system: Equations, J: Matrix) -> Array:
         found: Array = own(J)
         return found
     slices: tuple[slice, ...] = getattr(system, "unknown_columns", ())
-    if len(slices) < 2 or not isinstance(J, np.ndarray):
+    if len(slices) < 2 or not is_held(J):
         return norms(J, 1)
     total = np.zeros(len(J))
     for part in slices:

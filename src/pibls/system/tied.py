@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, Rows, is_streamed, norms
+from pibls.linalg.rows import Matrix, Rows, is_held, is_streamed, norms
 from pibls.space import Space, Whole
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
@@ -55,7 +55,7 @@ class TiedSystem:
         The columns of an unknown are measured by a usual row of those that are not singular: close to a
         corner a row is as large as what stands in it, and its residual no more important than any other.
         """
-        if not isinstance(J, np.ndarray):
+        if not is_held(J):
             return norms(J, 1)
         total, sizes, done = np.zeros(len(J)), [], 0
         for part in self._own:

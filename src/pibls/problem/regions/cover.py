@@ -10,7 +10,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, parts_in, time_of
-from pibls.domain.face import join
+from pibls.domain.face import Same, join
 from pibls.problem.regions.points import Points
 
 PROBES = 1024
@@ -36,7 +36,7 @@ def cover(
     d = len(domain.coordinates)
     if box is None:
         faces, lengths = faces_of(domain), lengths_of(domain)
-        sizes = _sizes(_Same(faces), tuple(lengths.tolist()))
+        sizes = _sizes(Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
     else:
         lengths = box[:, 1] - box[:, 0]
@@ -55,21 +55,8 @@ def cover(
     return join(parts, d)
 
 
-class _Same:
-    """Faces as the key of a cache: the same ones, not equal ones."""
-
-    def __init__(self, faces: tuple[Face, ...]) -> None:
-        self.faces = faces
-
-    def __hash__(self) -> int:
-        return id(self.faces)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.faces is other.faces
-
-
 @lru_cache(maxsize=8)
-def _sizes(same: _Same, lengths: tuple[float, ...]) -> Array:
+def _sizes(same: Same, lengths: tuple[float, ...]) -> Array:
     """The sizes of the faces of a domain: with many conditions they are asked for as many times."""
     return np.array([face.measure(np.array(lengths)) for face in same.faces])
 

@@ -51,6 +51,10 @@ class Region(Protocol):
         """Whether its points make rows together, which residuals of one name share: an integral."""
 
     @property
+    def is_rim(self) -> bool:
+        """Whether it is a curve or surface inside the domain."""
+
+    @property
     def continues(self) -> bool:
         """Whether it belongs to the condition of the statement before."""
 
@@ -109,6 +113,7 @@ class Place:
     period: int | None = None
     is_boundary = False
     is_sum = False
+    is_rim = False
 
     @property
     def continues(self) -> bool:

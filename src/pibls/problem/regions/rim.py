@@ -26,6 +26,8 @@ class Rim(Place):
     It has two sides, and so no outward normal.
     """
 
+    is_rim = True
+
     relation: Relation
     faces: tuple[Face, ...] = field(compare=False)
 
