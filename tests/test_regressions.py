@@ -138,3 +138,27 @@ def test_where_a_constant_is_no_start_a_growing_function_is() -> None:
         solution = pibls.solve(pibls.Problem(line, equations, conditions), tol=1e-8)
         assert solution.converged
         assert np.abs(solution[u](X) - sp.lambdify(x, exact)(X)).max() < 1e-7
+
+
+def test_corners_of_a_plate_with_a_free_side() -> None:
+    """Supported, clamped and free sides: a whole exponent was met exactly, and LAPACK complained.
+
+    Lévy's series gives w(1/2, 1) = 0.01123594.
+    """
+    w = sp.Function("w")(x, y)
+    sides, foot, edge = sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)), sp.Eq(y, 0), sp.Eq(y, 1)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [sp.Eq(w.diff(x, 4) + 2 * w.diff(x, 2, y, 2) + w.diff(y, 4), 1)],
+        [
+            pibls.Dirichlet(w, 0, on=sides),
+            pibls.Condition(sp.Eq(w.diff(x, 2), 0), on=sides),
+            pibls.Dirichlet(w, 0, on=foot),
+            pibls.Condition(sp.Eq(w.diff(y), 0), on=foot),
+            pibls.Condition(sp.Eq(w.diff(y, 2) + 0.3 * w.diff(x, 2), 0), on=edge),
+            pibls.Condition(sp.Eq(w.diff(y, 3) + 1.7 * w.diff(y, 1, x, 2), 0), on=edge),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    assert solution.converged
+    assert abs(solution(0.5, 1.0) - 0.01123594) < max(3e-4 * 0.01123594, solution.error.max)

@@ -180,8 +180,8 @@ class LineThresholds:
 
     # -- one window --
     tries: int = 80
-    halvings: int = 4
-    """Of a window of the second solution, whose windows are otherwise given."""
+    halvings: int = 40
+    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
     shortest: float = 1e-14
     """Of the whole time."""
     steps: int = 12
