@@ -310,7 +310,7 @@ def run(names: list[str]) -> None:
         if names and not any(n in evolution.name for n in names):
             continue
         reference = evolution.reference()
-        rows = [ours(evolution, seed, reference) for seed in SEEDS]
+        rows = [ours(evolution, seed, reference, repeats=1) for seed in SEEDS]
         error = max(row["error"] for row in rows)
         peers = theirs(evolution, reference, error)
         stored[evolution.name] = {"tol": evolution.tol, "ours": rows, "peers": peers}
@@ -329,7 +329,7 @@ def table() -> str:
         beside = "" if best is None else f"{best['method']} {best['seconds']:.2f} s, {best['error']:.0e}"
         out.append(
             f"| {name} | {found['tol']:.0e} | {error:.0e} | {estimate:.0e} | {rows[0]['windows']} "
-            f"| {rows[0]['seconds']:.2f} | {beside} |"
+            f"| {min(r['seconds'] for r in rows):.2f} | {beside} |"
         )
     return "\n".join(out)
 

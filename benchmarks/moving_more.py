@@ -289,7 +289,11 @@ def vortices(stop: int = 2) -> Evolution:
                 pibls.Condition(sp.Eq(p, exact[2].subs({x: 0, y: 0})), on={x: 0, y: 0}),
             ],
         ),
-        sampled([(0, 2 * np.pi), (0, 2 * np.pi), (0, stop)], *(sp.lambdify((x, y, t), e) for e in exact)),
+        # Unknowns come in the order of their names.
+        sampled(
+            [(0, 2 * np.pi), (0, 2 * np.pi), (0, stop)],
+            *(sp.lambdify((x, y, t), e) for e in (exact[2], *exact[:2])),
+        ),
         tol=1e-6,
     )
 
