@@ -22,7 +22,7 @@ u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
 @pytest.mark.parametrize("order", [0, 1, 4])
 def test_a_transform_adds_waves_up_as_a_table_does(n: int, points: int, order: int) -> None:
     c = np.random.default_rng(0).standard_normal((2, n, 3))
-    table = waves(nodes_of(points, True), n, order)
+    table: Any = waves(nodes_of(points, True), n, order)
     np.testing.assert_allclose(
         wave_sums(c, points, order), table @ c, atol=1e-12 * np.abs(table).sum(1).max()
     )
@@ -30,8 +30,8 @@ def test_a_transform_adds_waves_up_as_a_table_does(n: int, points: int, order: i
 
 def test_waves_are_found_from_their_values() -> None:
     modes = Modes((9, 15), np.array([1.0, 2.0]))
-    c = np.random.default_rng(1).standard_normal((135, 2))
-    table = np.kron(waves(nodes_of(9, True), 9), waves(nodes_of(15, True), 15))
+    c: Any = np.random.default_rng(1).standard_normal((135, 2))
+    table: Any = np.kron(waves(nodes_of(9, True), 9), waves(nodes_of(15, True), 15))
     np.testing.assert_allclose(modes.to_real(modes.of_values(table @ c)), c, atol=1e-13)
     # A derivative is a number for each of them.
     along = np.kron(waves(nodes_of(9, True), 9), waves(nodes_of(15, True), 15, 1) / 2.0)
