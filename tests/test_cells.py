@@ -9,6 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.domain import Boundary, faces_of
+from pibls.domain.crossings import crossings
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.divided import Reference, cell_system
@@ -101,3 +103,74 @@ def test_nothing_is_held_together_along_the_boundary() -> None:
     X = np.array([[0.0, -0.7], [0.4, 0.0], [0.0, 0.0], [0.0, -1.0]])
     values = space.values((X,), (pibls.problem.Jet(0, (0, 0)),), w[: space.columns])[0]
     assert np.abs(values - np.exp(X[:, 0]) * np.cos(X[:, 1])).max() < 1e-7
+
+
+class Ell:
+    """[-1, 1]² without its lower right quarter, as a shape of one's own."""
+
+    coordinates = (x, y)
+    bounds = ((-1.0, 1.0), (-1.0, 1.0))
+    corners = np.array([[-1, -1], [0, -1], [0, 0], [1, 0], [1, 1], [-1, 1]], dtype=float)
+
+    def contains(self, X: Any) -> Any:
+        inside = np.all(np.abs(X) <= 1 + 1e-12, axis=1)
+        return inside & ~((X[:, 0] > 1e-12) & (X[:, 1] < -1e-12))
+
+    def interior(self, n: int, rng: np.random.Generator) -> Any:
+        X = rng.uniform(-1, 1, (2 * n + 50, 2))
+        return X[self.contains(X)][:n]
+
+    def boundary(self, n: int, rng: np.random.Generator) -> Any:
+        side = np.arange(n) % 6
+        start, stop = self.corners[side], self.corners[(side + 1) % 6]
+        along = (stop - start) / np.linalg.norm(stop - start, axis=1)[:, None]
+        normals = np.stack([along[:, 1], -along[:, 0]], axis=1)
+        return Boundary(start + rng.random((n, 1)) * (stop - start), normals, (self,) * n)
+
+
+def wedge(a: Any, b: Any) -> Any:
+    """r^(2/3) sin(2θ/3): below the edge θ = 0 it has another sign, so that an edge is to be met exactly."""
+    return np.hypot(a, b) ** (2 / 3) * np.sin(2 / 3 * np.mod(np.arctan2(b, a), 2 * np.pi))
+
+
+@pytest.mark.parametrize("size", [0.5, 1e-3, 1e-7])
+def test_the_boundary_of_a_shape_of_ones_own_is_found_in_cells_of_any_size(size: float) -> None:
+    box = np.array([[0.0, size], [0.0, size]])
+    (face,) = (part for f in faces_of(Ell()) for part in f.clipped(box))
+    found = face.at(np.zeros((20, 1)), np.random.default_rng(0))
+    assert len(found.points) == 20
+    assert np.all(found.points[:, 1] == 0.0)  # exactly, whatever slack `contains` has
+    assert np.all(found.normals == [0.0, -1.0])
+    assert np.ptp(found.points[:, 0]) > 0.9 * size
+    if size < 0.1:
+        assert face.measure(box[:, 1] - box[:, 0]) == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_curved_boundary_is_found_with_its_normals() -> None:
+    disk = pibls.Disk((x, y), (0, 0), 1)
+    box = np.array([[0.7, 0.703], [0.709, 0.713]])
+    found = crossings(disk, box)
+    assert len(found.points) > 50
+    assert np.abs(np.linalg.norm(found.points, axis=1) - 1).max() < 1e-14
+    assert np.abs(found.normals - found.points).max() < 1e-8
+    within = np.all((box[:, 0] <= found.points) & (box[:, 1] >= found.points), axis=1)
+    angle = np.arctan2(*found.points[within].T[::-1])
+    assert found.sizes[within].sum() == pytest.approx(np.ptp(angle), rel=0.1)
+
+
+def test_cells_are_graded_towards_a_corner_that_nobody_named() -> None:
+    """Δu = 0, u = r^(2/3) sin(2θ/3): tails and residuals there are small, what stands on the sides is not."""
+    f = sp.Function("f")(x, y)
+    problem = pibls.Problem(Ell(), [sp.Eq(f.diff(x, 2) + f.diff(y, 2), 0)], [pibls.Dirichlet(f, wedge)])
+    solution = pibls.solve(problem, tol=1e-3)
+    X = Ell().interior(4000, np.random.default_rng(1))
+    X = np.concatenate([X, 1e-2 * X, 1e-4 * X])
+    assert solution.converged
+    assert np.abs(solution(*X.T) - wedge(*X.T)).max() <= solution.error.max <= 3e-3
+    space: Any = solution.space
+    boxes = space.tree.boxes
+    sizes = (boxes[:, :, 1] - boxes[:, :, 0]).max(axis=1)
+    assert sizes.min() < 1e-3
+    assert len(boxes) < 250
+    far = np.abs(boxes).min(axis=2).max(axis=1) > 0.3
+    assert sizes[far].min() > 0.1

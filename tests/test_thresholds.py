@@ -322,6 +322,7 @@ def test_cells_are_divided_where_and_along_what_they_must() -> None:
     cells.sized = Sized.even(CellTree.grid(one.bench.box, (4, 4)), 1)
     n = len(cells.tree)
     cells._places = np.array([box.mean(axis=1) for box in cells.tree.boxes])
+    cells._singular = cells._at_corner = np.zeros(n, dtype=np.bool_)
     cells._last = (n, 0.0, 1.0)
     indicator = np.full(n, 1e-3)  # less than the share of the largest that is divided
     indicator[0], indicator[1] = 1.0, 0.1

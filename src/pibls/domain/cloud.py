@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
+from pibls.domain.crossings import crossings, flattened
 from pibls.domain.face import Boundary, Face, Keep, join, owned_by
 from pibls.domain.maps import Affine
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 _DENSE = 1 << 13  # points that are drawn once, to know where the boundary is
 _ROUNDS = 8
 _FEW = 8
+_ENOUGH = 512  # points in a box from which some are chosen; fewer leave gaps
+_BOXES = 4096  # for which the boundary in them is kept
+_GAP = 20.0  # mean distances between two of them: nowhere is the boundary further from a known point
+
+Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Cloud:
     keep: tuple[Keep, ...] = ()
     known: Boundary | None = field(default=None, compare=False)
     """Of a part: the points of it that are known already."""
+    sizes: Array | None = field(default=None, compare=False)
+    """Of a part in a box: how much of the boundary each of these stands for."""
 
     has_chart = False
     is_closed = False
@@ -37,20 +46,24 @@ class Cloud:
     def dimension(self) -> int:
         return len(self.domain.coordinates) - 1
 
+    @property
+    def count(self) -> int:
+        """How many of its points are known."""
+        return 0 if self.known is None else len(self.known.points)
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         if self.known is None:
             return self._drawn(len(U), rng)
         n = len(U)
+        if self.sizes is not None:
+            return _taken(self.known, rng.permutation(_apart(self.known.points, n)))
         found, count = [self.known], len(self.known.points)
         for _ in range(_ROUNDS):
             if count >= n:
                 break
             found.append(self._kept(self._drawn(_DENSE, rng)))
             count += len(found[-1].points)
-        together = join(found, self.known.points.shape[1])
-        chosen = rng.permutation(count)[:n]
-        owners = tuple(together.owners[i] for i in chosen)
-        return Boundary(together.points[chosen], together.normals[chosen], owners)
+        return _taken(join(found, self.known.points.shape[1]), rng.permutation(count)[:n])
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Boundary:
         points, normals, owners = self.domain.boundary(n, rng)
@@ -66,7 +79,10 @@ class Cloud:
         """1 where it is the only face, and never compared; of a part, from how close its points lie."""
         if self.known is None:
             return 1.0
-        return _extent(self.known.points / lengths, self.dimension)
+        if self.sizes is None:
+            return _extent(self.known.points / lengths, self.dimension)
+        stretch = np.linalg.norm(self.known.normals * lengths, axis=1) / np.prod(lengths)
+        return float((self.sizes * stretch).sum())
 
     def touches(self, X: Array, tolerance: Array) -> Mask:
         return np.zeros(len(X), dtype=np.bool_)
@@ -78,21 +94,43 @@ class Cloud:
         return None
 
     def dense(self) -> Array:
-        return (_dense(self.domain) if self.known is None else self.known).points
+        return (_seen(self.domain).points if self.known is None else self.known).points
 
     def clipped(self, box: Array) -> tuple[Face, ...]:
-        return self._part(lambda found: owned_by(box, found.points, found.normals))
+        """In a small box there are few known points, in a tiny one none at all: there they are looked for."""
+
+        def in_box(found: Boundary) -> Mask:
+            return owned_by(box, found.points, found.normals)
+
+        parts = self._part(in_box)
+        if self.dimension not in (1, 2) or sum(part.count for part in parts) >= _ENOUGH:
+            return parts
+        found = _seen(self.domain).within(box)
+        if found is None:
+            return parts
+        known, sizes = found
+        known = known._replace(normals=-known.normals) if self.flip else known
+        for keep in (*self.keep, in_box):
+            kept = np.asarray(keep(known), dtype=np.bool_)
+            known, sizes = known.select(kept), sizes[kept]
+        if not len(sizes):
+            return parts
+        return (replace(self, keep=(*self.keep, in_box), known=known, sizes=sizes),)
 
     def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
         return self._part(keep)
 
-    def _part(self, keep: Keep) -> tuple[Face, ...]:
+    def _part(self, keep: Keep) -> tuple[Cloud, ...]:
         known = self.known
         if known is None:
-            known = _dense(self.domain)
+            known = _seen(self.domain).points
             known = known._replace(normals=-known.normals) if self.flip else known
-        known = known.select(keep(known))
-        return (replace(self, keep=(*self.keep, keep), known=known),) if len(known.points) else ()
+        kept = np.asarray(keep(known), dtype=np.bool_)
+        sizes = None if self.sizes is None else self.sizes[kept]
+        known = known.select(kept)
+        if not len(known.points):
+            return ()
+        return (replace(self, keep=(*self.keep, keep), known=known, sizes=sizes),)
 
     def flipped(self) -> Cloud:
         known = self.known
@@ -103,18 +141,69 @@ class Cloud:
         raise NotImplementedError("a domain without charts maps its points, not its faces")
 
 
-_drawn: list[tuple[Domain, Boundary]] = []
+class _Seen:
+    """What is known of the boundary of a domain: many points, how far apart they are, more in some boxes."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.points = Cloud(domain).at(np.empty((_DENSE, 0)), np.random.default_rng(0))
+        self.spacing = _apart_by(self.points.points)
+        self.extent = float(np.ptp(self.points.points, axis=0).max())
+        self._boxes: dict[bytes, tuple[Boundary, Array]] = {}
+
+    def within(self, box: Array) -> tuple[Boundary, Array] | None:
+        """The boundary in a box and a little around it, with sizes; None where there is none anywhere near.
+
+        The cells of a tree are asked for it again and again while others are divided.
+        """
+        key = box.tobytes()
+        if key not in self._boxes:
+            X, reach = self.points.points, _GAP * self.spacing
+            near = np.all((box[:, 0] - reach <= X) & (box[:, 1] + reach >= X), axis=1)
+            if not near.any():
+                return None
+            if len(self._boxes) >= _BOXES:
+                self._boxes.clear()
+            self._boxes[key] = flattened(crossings(self.domain, box), self.points.select(near), self.extent)
+        return self._boxes[key]
 
 
-def _dense(domain: Domain) -> Boundary:
-    """Many points, drawn once for each domain; a user's shape need not be hashable."""
-    for known, dense in _drawn:
-        if known is domain:
-            return dense
-    dense = Cloud(domain).at(np.empty((_DENSE, 0)), np.random.default_rng(0))
-    _drawn.append((domain, dense))
-    del _drawn[:-8]
-    return dense
+_known: list[_Seen] = []
+
+
+def _seen(domain: Domain) -> _Seen:
+    """Looked at once for each domain; a user's shape may have no hash."""
+    for found in _known:
+        if found.domain is domain:
+            return found
+    _known.append(_Seen(domain))
+    del _known[:-8]
+    return _known[-1]
+
+
+def _apart_by(X: Array) -> float:
+    """The mean distance to the nearest other point."""
+    from scipy.spatial import cKDTree
+
+    return float(cKDTree(X).query(X, k=2)[0][:, 1].mean())
+
+
+def _taken(known: Boundary, chosen: Numbers) -> Boundary:
+    owners = tuple(known.owners[i] for i in chosen)
+    return Boundary(known.points[chosen], known.normals[chosen], owners)
+
+
+def _apart(X: Array, n: int) -> Numbers:
+    """The numbers of n points as far apart from each other as can be; some twice where there are fewer."""
+    if n >= len(X):
+        return np.resize(np.arange(len(X)), n)
+    Y = X / np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)
+    out = [int(np.linalg.norm(Y - Y.mean(axis=0), axis=1).argmax())]
+    distance = np.full(len(X), np.inf)
+    while len(out) < n:
+        distance = np.minimum(distance, np.linalg.norm(Y - Y[out[-1]], axis=1))
+        out.append(int(distance.argmax()))
+    return np.array(out, dtype=np.intp)
 
 
 def _extent(X: Array, k: int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
 from pibls.domain import frame
 from pibls.linalg.engine import TooLargeError
@@ -25,6 +25,7 @@ from pibls.search.divided import Reference, cell_system, first_tree
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
+from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
@@ -46,9 +47,15 @@ _SPECTRAL = (
 _CLOSE = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
 _ROUGH = 1e-2  # an indicator above which nothing is resolved yet
 _FEW = 0.1  # of all cells
+_DIGITS = 2.0  # times less than wanted is aimed at where a comparison was not good enough
+_SWINGS = {1: 0.0, 2: 0.5, 3: 0.5}  # of its degree: how fast the residual of a cell oscillates
 _LAST = 20.0
 _LOOKED_AT = 768  # places that tell where in a cell the domain is
 _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smooth
+_DEEP, _SHALLOW = 8, 3  # halvings at once towards the corner of a cell, and to a place that is known roughly
+_IN_THE_CORNER = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
+_BESIDE = 1e-3  # of a cell, from its singular corner: where two solutions are compared
+_LEAST_FALL = 0.02  # of what the last division changed is left at least
 
 
 @dataclass
@@ -74,6 +81,14 @@ class CellPlan(Plan):
     """What is known of the frames of cells."""
     _cut: dict[bytes, Array | None] = field(default_factory=dict)
     """And of the domain in them."""
+    _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which cells leave more on their seams than their functions tell of."""
+    _at_corner: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which of the places are corners of their cell."""
+    _halvings: int = 1
+    """How often the worst cell was halved last."""
+    _per_halving: float = 1.0
+    """Digits that each of them gained."""
 
     @property
     def tree(self) -> CellTree:
@@ -124,11 +139,12 @@ class CellPlan(Plan):
         """Solve in the cells of the tree, and refine or accept."""
         bench = self.bench
         assert self.sized is not None
-        found = self._solve(1.0)
-        indicator, axes = self._indicators(found)
+        found, seams = self._solve(1.0)
+        indicator, axes = self._indicators(found, seams)
         worst = float(indicator.max())
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[2], 1e-300) / worst)
+            self._per_halving = self._rate / max(self._halvings, 1)
         self._last = (self.sized.work, found.work, worst)
         self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
@@ -142,13 +158,16 @@ class CellPlan(Plan):
             return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
-        second = self._solve(bench.limits.other_scale, found, hardest)
+        second, _ = self._solve(bench.limits.other_scale, found, hardest)
         where = self._where(found)
         error = compare(found.function, second.function, bench.lowered.unknowns, where)
         error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
+        # What stands on the sides of a singular cell is a part of what it is off in its corner.
+        left = np.where(self._singular, _IN_THE_CORNER, 1.0) * seams.worst
+        error = at_least(error, float(left.max()) * self.scales(found))
         if self._before is not None:
             # What a singularity leaves is the same in both; it shows in what the last division changed.
-            fall = min(max(10.0**-self._rate, 0.1), 1.0)
+            fall = min(max(10.0**-self._rate, _LEAST_FALL), 1.0)
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
         if not self.error.checked or error.max <= self.error.max:
@@ -156,14 +175,18 @@ class CellPlan(Plan):
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = self._differences(found, second)
-        self.notes["cell_errors"] = bench.limits.safety * per_cell * float(self.scales(found).max())
+        shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * left)
+        self.notes["cell_errors"] = shown * float(self.scales(found).max())
         if excess <= bench.tol and found.relative < bench.limits.fits:
             self.status = Status.TOLERANCE
             return
         if worst <= limit and self._rate < 0.05 and self._rounds > 3 and worst < 1e-9:
             self.status = Status.FLOOR
             return
-        self.sized = self._refined(found, np.maximum(indicator, per_cell), axes, 0.1 * bench.tol)
+        # As much less as is missing, and not all of it everywhere: a division gains a digit and more.
+        every = np.maximum(indicator, per_cell)
+        short = float(every.max()) * bench.tol / (_DIGITS * max(excess, bench.tol))
+        self.sized = self._refined(found, every, axes, max(0.1 * bench.tol, min(short, bench.tol)))
         self._before = found.function
 
     def _first(self) -> Sized:
@@ -207,7 +230,10 @@ class CellPlan(Plan):
     def _framed_as(self, box: Array) -> Array:
         return self._framed.get(box.tobytes(), box)
 
-    def _solve(self, shrink: float, near: Attempt | None = None, sized: Sized | None = None) -> Attempt:
+    def _solve(
+        self, shrink: float, near: Attempt | None = None, sized: Sized | None = None
+    ) -> tuple[Attempt, Seams]:
+        """What is found in the cells, and how far conditions and faces are from being met in each."""
         bench = self.bench
         began = time.perf_counter()
         self._key += 1
@@ -236,9 +262,11 @@ class CellPlan(Plan):
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
         self.budget.charge(self, work, seconds)
-        return Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
+        found = Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
+        worst, places = system.misfits(outcome.w, self.scales(found))
+        return found, Seams(worst, places, system.neighbours)
 
-    def _indicators(self, found: Attempt) -> tuple[Array, Array]:
+    def _indicators(self, found: Attempt, seams: Seams) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
         space, w = found.space, found.w
         assert isinstance(space, Cells)
@@ -252,7 +280,26 @@ class CellPlan(Plan):
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
-        return np.maximum(along.max(axis=1), unmet), along
+        smooth = np.maximum(along.max(axis=1), unmet)
+        misfit = seams.own(smooth)
+        self._singular = seams.singular(smooth)
+        more = misfit > smooth
+        places, self._at_corner = seams.towards(space.tree.boxes)
+        self._places[more] = places[more]
+        return self._around(space.tree.boxes, np.maximum(smooth, misfit)), along
+
+    def _around(self, boxes: Array, indicator: Array) -> Array:
+        """All cells that meet in a singular corner are as far from resolved as the worst of them."""
+        out = indicator.copy()
+        slack = 1e-6 * (boxes[:, :, 1] - boxes[:, :, 0])
+        for cell in np.flatnonzero(self._singular & self._at_corner):
+            place = self._places[cell]
+            meet = ((boxes[:, :, 0] - slack <= place) & (boxes[:, :, 1] + slack >= place)).all(axis=1)
+            meet &= out <= indicator[cell]
+            out[meet] = indicator[cell]
+            self._places[meet] = place
+            self._singular[meet] = self._at_corner[meet] = True
+        return out
 
     def _tails(self, part: Whole, w: Array, box: Array) -> Array:
         """What is left at the highest degrees along each axis (unknowns, d)."""
@@ -287,7 +334,9 @@ class CellPlan(Plan):
         inside = np.asarray(self.bench.domain.contains(X), dtype=bool)
         where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
         judged, _ = residuals_at(equations, where, space, found.w, self.bench.box)
-        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        # What is left of a fit oscillates as fast as the functions can.
+        degrees = np.array([degree_in(part.nodes, d) for part in space.parts])
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]) / np.maximum(_SWINGS[d] * degrees, 1.0)[:, None]
         out = np.zeros((len(boxes), n))
         for r in equations.residuals:
             strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
@@ -319,6 +368,9 @@ class CellPlan(Plan):
         X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
             -1, boxes.shape[1]
         )
+        singular = np.flatnonzero(self._singular)
+        corners = self._places[singular]
+        X = np.concatenate([X, corners + _BESIDE * (boxes[singular].mean(axis=2) - corners)])
         X = X[np.asarray(self.bench.domain.contains(X), dtype=bool)]
         return replace(where, all=np.concatenate([where.all, X]))
 
@@ -338,14 +390,21 @@ class CellPlan(Plan):
         share = self.bench.limits.cell_axis
         few = bool(np.count_nonzero(indicator >= mark) < _FEW * len(indicator))
         more: set[int] = set()
+        done = [(0.0, 1)]
 
         def division(number: int, box: Array) -> Node:
             if indicator[number] < mark:
                 return None
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
-            levels = self._levels(float(indicator[number]) / limit, few)
-            if levels == 1 and indicator[number] < _ROUGH:
+            singular = bool(self._singular[number])
+            levels = self._levels(float(indicator[number]) / limit, few, singular)
+            if singular and not self._at_corner[number]:
+                levels = min(levels, _SHALLOW)
+            done.append((float(indicator[number]), levels))
+            if singular:
+                axes = list(range(len(box)))
+            elif levels == 1 and indicator[number] < _ROUGH:
                 missing = math.log10(float(indicator[number]) / limit)
                 falls = self._steepness(found, number, box, along) / degree_in(sized.nodes[number], len(box))
                 if sized.wants_more(number, mine, axes, falls, missing):
@@ -354,6 +413,7 @@ class CellPlan(Plan):
             return graded(self._framed_as(box), axes, self._places[number], levels)
 
         divided = sized.divided(division)
+        self._halvings = max(done)[1]
         where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
         return divided.raised({where[i] for i in more})
 
@@ -365,11 +425,16 @@ class CellPlan(Plan):
         falls = fall(part, w, self._framed_as(box), self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 
-    def _levels(self, excess: float, few: bool) -> int:
+    def _levels(self, excess: float, few: bool, singular: bool) -> int:
         """How often to halve a cell at once: where halving gains little, the solution is singular there.
 
         Where few cells are left, to go on towards one place costs next to nothing.
         """
+        if singular:
+            if self._rounds > 1 and self._per_halving > 0.5 * _SMOOTH:
+                return 1
+            wanted = math.log10(max(excess, 1.0)) / max(self._per_halving, 0.1)
+            return int(min(max(wanted, 1.0), _DEEP if self._rounds > 2 else 2))
         if few and excess > 10.0:
             return 3
         assert self._last is not None

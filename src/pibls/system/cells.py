@@ -44,6 +44,8 @@ class CellSystem:
     """Rows of each strip."""
     counts: tuple[int, ...] = field(repr=False)
     """How many nonlinear values each cell has."""
+    ties: tuple[Tied, ...] = field(repr=False)
+    """What holds on each face."""
 
     @classmethod
     def of(
@@ -79,7 +81,7 @@ class CellSystem:
                 counts[c] = count
         return cls(
             space, lowered.is_linear, engine, layout, tuple(made),
-            tuple(heights.tolist()), tuple(counts.tolist()),
+            tuple(heights.tolist()), tuple(counts.tolist()), tuple(ties),
         )  # fmt: skip
 
     def later(
@@ -128,6 +130,36 @@ class CellSystem:
         """r(w), (rows,)."""
         found = self._frame.each(pieces.residual, self.pieces, self._frame.local(w))
         return self._frame.gathered(self.engine.get(found))
+
+    def misfits(self, w: Array, sizes: Array) -> tuple[Array, Array]:
+        """For each cell how far conditions are from being met, and its traces from those of the faces; where.
+
+        As changes of the unknowns, in units of their sizes. Next to a singular place the functions of a cell
+        are smooth and fulfil the equation: only here they show what they cannot do.
+        """
+        boxes = self.space.tree.boxes
+        halves = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        mine = [{c: halves[c] for c in cells} for cells in self._cells]
+        n = len(self.pieces)
+        found = self._frame.each(pieces.misfits, self.pieces, self._frame.local(w), [sizes] * n, mine)
+        worst, places = np.zeros(len(boxes)), boxes.mean(axis=2)
+        for part in self.engine.get(found):
+            for c, (value, place) in part.items():
+                worst[c], places[c] = value, place
+        r = self.residual(w)
+        for rows, parts in zip(self._frame.strips, self.layout.touched, strict=True):
+            if len(parts) == 2:
+                c, tied = parts[0], self.ties[parts[1] - len(boxes)]
+                value, place = tied.apart(r[rows], sizes, float(halves[c, tied.joint.axis]))
+                if value > worst[c]:
+                    worst[c], places[c] = value, place
+        return worst, places
+
+    @property
+    def neighbours(self) -> Numbers:
+        """The cells on both sides of each face, (faces, 2)."""
+        pairs = [(t.joint.low, t.joint.high) for t in self.ties]
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def jacobian(self, w: Array) -> Spread:
         """J(w), (rows, columns)."""

@@ -154,6 +154,29 @@ def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
     return np.concatenate(parts)
 
 
+def misfits(
+    piece: Piece, w: Mapping[int, Array], sizes: Array, halves: Mapping[int, Array]
+) -> dict[int, tuple[float, Array]]:
+    """For each cell how far its conditions are from being met, as a change of the unknowns; and where.
+
+    α·u = g is off by the residual over α; of a derivative the length of the cell makes a value. Cells without
+    conditions are not listed.
+    """
+    out: dict[int, tuple[float, Array]] = {}
+    for cell, system in zip(piece.cells, piece.systems, strict=True):
+        r = system.residual(w[cell])
+        for block in system.blocks:
+            if block.residual.region.is_inside or block.points.weights is not None:
+                continue
+            strength = block.strength(w[cell], system.space, sizes, halves[cell])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = np.nan_to_num(np.abs(r[block.rows]) / strength, nan=0.0, posinf=0.0)
+            worst = int(found.argmax())
+            if cell not in out or found[worst] > out[cell][0]:
+                out[cell] = float(found[worst]), block.points.sites[0][worst]
+    return out
+
+
 def values(piece: Piece, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
     found = [np.empty(0)]

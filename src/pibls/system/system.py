@@ -46,6 +46,18 @@ class Block:
             row[:] = phi @ w[space.slices[jet.unknown]]
         return out
 
+    def strength(self, w: Array, space: Whole, sizes: Array, half: Array) -> Array:
+        """How much a change of the unknowns by their sizes over a cell changes each row."""
+        r, X = self.residual, self.points.sites[0]
+        a = r.coefficients(X, self.points.normals, self.data)
+        if r.nonlinear:
+            a = np.concatenate([a, self.partials(self.values(w, space))])
+        out = np.zeros(len(self.points))
+        for jet, c in zip((*r.linear, *r.nonlinear), a, strict=True):
+            natural = sizes[jet.unknown] / np.prod(half ** np.array(jet.alpha))
+            out = np.maximum(out, np.nan_to_num(np.abs(c)) * natural)
+        return out
+
     def rest(self, jets: Array) -> Array:
         """ρ of each row."""
         return self.points.summed(

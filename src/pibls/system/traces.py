@@ -27,6 +27,8 @@ _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
 _LOOKED_AT, _BISECTIONS = 64, 24  # places of a joint that the boundary may cut
 _ASIDE = 1e-6  # of a joint: a step to its sides
+_SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
+_FAR = 0.05  # of a joint
 _BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
 
 
@@ -99,6 +101,24 @@ class Tied:
             P[rows, i * m : (i + 1) * m] = -self.polynomials * (length / np.sqrt(m))
         return (below, P), (above, P)
 
+    def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
+        """How far the traces of a cell are off, as changes of the unknowns over their sizes; and where."""
+        axis = self.joint.axis
+        # A flux that is not linear has no strength that would be known here.
+        strengths = [
+            np.inf
+            if trace.is_bent
+            else max(
+                (float(np.abs(c).max()) * sizes[k] / half ** alpha[axis] for k, alpha, c in terms),
+                default=0.0,
+            )
+            for trace, terms in ((trace, trace.terms(axis, self.points)) for trace in self.traces)
+        ]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.abs(residual.reshape(len(self.traces), -1)) / np.array(strengths)[:, None]
+        worst = np.nan_to_num(off, nan=0.0, posinf=0.0).max(axis=0)
+        return float(worst.max()), self.points[int(worst.argmax())]
+
     def fluxes(self, upper: bool) -> list[tuple[slice, Residual, Array]]:
         """The rows of each flux that is not linear, and the points where it is taken."""
         n = len(self.points)
@@ -169,9 +189,9 @@ def tie(
         return X
 
     X = at(U)
-    keep = _within(X, joint, contains)
+    keep = _within(X, joint, contains, extent)
     if d == 2 and not keep.all():
-        parts = _stretches(lambda U: _within(at(U), joint, contains))
+        parts = _stretches(lambda U: _within(at(U), joint, contains, extent))
         if not parts or not traces:
             return None
         # Each stretch has polynomials of its own: on the two sides of a hole there are two functions.
@@ -204,14 +224,17 @@ def _stretches(inside: Callable[[Array], Mask]) -> list[tuple[float, float]]:
     return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
 
 
-def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask]) -> Mask:
+def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask], extent: float) -> Mask:
     """Which points of a joint have the domain on both sides: along its boundary nothing is held together."""
-    extent = joint.box[:, 1] - joint.box[:, 0]
-    step, other = np.zeros(len(extent)), np.zeros(len(extent))
-    step[joint.axis] = _ASIDE * max(float(extent.max()), _ASIDE * float(np.abs(X).max()))
+    lengths = joint.box[:, 1] - joint.box[:, 0]
+    largest = float(lengths.max())
+    # Further than what a shape may count as inside, also on the face of a tiny cell.
+    aside = max(_ASIDE, min(_SLACK * extent / largest, _FAR)) if largest > 0 else _ASIDE
+    step, other = np.zeros(len(lengths)), np.zeros(len(lengths))
+    step[joint.axis] = aside * max(largest, _ASIDE * float(np.abs(X).max()))
     other[joint.axis] = joint.shift
     # Its ends are looked at a little inside of it: they may be corners.
-    X = X + 2.0 * _ASIDE * (joint.box.mean(axis=1) - X)
+    X = X + 2.0 * aside * (joint.box.mean(axis=1) - X)
     below, above = contains(X - step), contains(X + other + step)
     return np.logical_and(below, above)
 
