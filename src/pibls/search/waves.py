@@ -168,6 +168,7 @@ class WavePlan(Plan):
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
+        nearly = self.is_within_reach
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
         if self._tried <= _CHOOSING:
@@ -179,7 +180,7 @@ class WavePlan(Plan):
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
-        self._judge()
+        self._judge(ending=nearly)
 
     def _is_flat(self, now: Attempt, last: Attempt) -> bool:
         """Whether more functions gain nothing, so close to a solution that what is left is rounding."""
