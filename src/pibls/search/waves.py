@@ -141,7 +141,7 @@ class WavePlan(Plan):
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         beginning = self.extra.around and self.now.relative > _BEGINNING
-        if self._tried < _WIDTHS and (beginning or self.extra.fields):
+        if self._tried < _WIDTHS and (beginning or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
@@ -163,7 +163,7 @@ class WavePlan(Plan):
     @property
     def _is_algebraic(self) -> bool:
         """Whether corners of a nonlinear system leave more to waves than the powers that were added."""
-        return bool(self.extra.fields) and not self.bench.lowered.is_linear
+        return bool(self.extra.fields) and self.extra.strong and not self.bench.lowered.is_linear
 
     def advance(self) -> None:
         nodes = self._next
