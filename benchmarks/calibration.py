@@ -53,12 +53,16 @@ def singular() -> Known:
         [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)],
         [pibls.Dirichlet(u, 0)],
     )
-    series = x * (1 - x) / 2
-    for k in range(1, 120, 2):
-        a = k * sp.pi
-        decay = (sp.exp(-a * y) + sp.exp(-a * (1 - y))) / (1 + sp.exp(-a))
-        series -= 4 / a**3 * sp.sin(a * x) * decay
-    return Known("torsion of a square", "rough", problem, {u: sp.N(series, 20)})
+    return Known("torsion of a square", "rough", problem, {u: torsion})
+
+
+def torsion(x: Any, y: Any) -> Any:
+    """Its series along the axis in which the terms fall fast: 60 along the other one were off by 3e-6."""
+    from_x, from_y = np.minimum(x, 1 - x), np.minimum(y, 1 - y)
+    near, far = np.minimum(from_x, from_y), np.maximum(from_x, from_y)
+    a = np.pi * np.arange(1, 8000, 2)[:, None]
+    decay = (np.exp(-a * far) + np.exp(-a * (1 - far))) / (1 + np.exp(-a))
+    return near * (1 - near) / 2 - (4 / a**3 * np.sin(a * near) * decay).sum(axis=0)
 
 
 def run(problems: list[Known], seeds: range, max_nodes: int = 1500) -> list[dict[str, Any]]:

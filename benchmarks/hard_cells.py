@@ -362,11 +362,10 @@ def solved(name: str, seed: int, limit: float) -> dict[str, Any]:
     exact = hard.exact(X)
     size = float(np.abs(exact).max())
     error = float(np.abs(solution(*X.T) - exact).max()) / size
-    tree = getattr(solution.space, "tree", None)
     return {
         "name": name, "seed": seed, "tol": hard.tol, "error": error, "estimate": solution.error.max / size,
         "status": solution.status.name, "converged": bool(solution.converged), "seconds": seconds,
-        "cells": 1 if tree is None else len(tree), "functions": int(solution.nodes),
+        "cells": int(solution.settings.get("cells", 1)), "functions": int(solution.nodes),
     }  # fmt: skip
 
 

@@ -40,7 +40,9 @@ class Known:
 
 
 def _values(expression: Any, coordinates: tuple[Any, ...], X: Array) -> Array:
-    value = sp.lambdify(coordinates, expression, modules=["scipy", "numpy"])(*X.T)
+    plain = callable(expression) and not isinstance(expression, sp.Basic)
+    exact = expression if plain else sp.lambdify(coordinates, expression, modules=["scipy", "numpy"])
+    value = exact(*X.T)
     return np.broadcast_to(np.asarray(value, dtype=float), (len(X),))
 
 

@@ -160,3 +160,57 @@ def test_the_lid_of_a_cavity_jumps(tmp_path: Any) -> None:
     solution.save(path)
     again = pibls.load(path)
     assert float(again[p](0.3, 0.4)) == float(solution[p](0.3, 0.4))
+
+
+def test_a_slanted_interface_that_meets_the_boundary() -> None:
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    k = sp.Piecewise((400, x + 2 * y < sp.Rational(1, 5)), (1, True))
+    problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
+    solution = pibls.solve(problem, tol=1e-5)
+    assert solution.converged
+    # NGSolve, order 8, graded to the six corners.
+    assert float(solution(0.3, 0.2)) == pytest.approx(0.0723684802, abs=1e-8)
+
+
+def test_three_materials_meet_in_a_point() -> None:
+    from pibls.diagnose.junctions import junctions_of
+    from pibls.problem.lowering import lower
+    from pibls.problem.materials import materials_of
+
+    one, two = x - y - sp.Rational(1, 10), x + 2 * y
+    k = sp.Piecewise((1, sp.And(one > 0, two > 0)), (10, sp.And(one > 0, two <= 0)), (100, True))
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
+    materials = materials_of(problem)
+    assert materials is not None
+    found = junctions_of(lower(problem), square, materials)
+    (inside,) = [j for j in found if len(j.pieces) == 3]
+    assert inside.point == pytest.approx((1 / 15, -1 / 30), abs=1e-12)
+    # α with Σ over the sectors, solved by hand for u = a cos αθ + b sin αθ in each of them.
+    assert inside.pencil.exponents(1.0)[0][0] == pytest.approx(_first_of_three(inside), abs=1e-9)
+
+
+def _first_of_three(junction: Any) -> float:
+    """The least α at which the transfer once around, of value and flux, has the eigenvalue 1."""
+    from scipy.optimize import brentq
+
+    sectors = junction.pencil.sectors
+    law = {}
+    for number, sector in enumerate(sectors):
+        t = sector.middle
+        point = (1 / 15 + 1e-3 * math.cos(t), -1 / 30 + 1e-3 * math.sin(t))
+        one, two = point[0] - point[1] - 0.1, point[0] + 2 * point[1]
+        law[number] = 100.0 if one <= 0 else (1.0 if two > 0 else 10.0)
+
+    def defect(alpha: float) -> float:
+        once = np.eye(2)
+        for number, sector in enumerate(sectors):
+            k, w = law[number], alpha * (sector.stop - sector.start)
+            turn = np.array([[math.cos(w), math.sin(w) / k], [-k * math.sin(w), math.cos(w)]])
+            once = turn @ once
+        return float(2.0 - np.trace(once))
+
+    grid = np.linspace(0.05, 1.0, 400)
+    values = [defect(a) for a in grid]
+    start = next(i for i in range(len(grid) - 1) if values[i] * values[i + 1] < 0)
+    return float(brentq(defect, grid[start], grid[start + 1], xtol=1e-13))

@@ -1,4 +1,4 @@
-r"""a(x) = r^a logˡ r T_j(t), t = (θ - θ₀)/h: powers of the distance from a corner, functions of the angle.
+r"""a(x) = r^a logˡ r T_j(t)/(1 + j)³, t = (θ - θ₀)/h: powers of r and functions of θ about a corner.
 
 What lower derivatives, variable coefficients and products bring at a corner has known powers of r, and
 functions of θ that are smooth but of no simple form: here they are polynomials. With s = log z = ρ + iθ,
@@ -82,9 +82,10 @@ class PolarBasis:
         return out
 
     def _angular(self, t: Array, most: int, half: float) -> list[Array]:
-        """dᵏ/dθᵏ T_j, (n, degrees), for k up to ``most``."""
+        """dᵏ/dθᵏ T_j/(1 + j)³, (n, degrees), for k up to ``most``."""
         n = int(self.terms[:, 2].max(initial=0.0)) + 1
-        c: Any = np.eye(n)
+        # Second derivatives of T_j grow like j⁴: in these units all functions have some of about one size.
+        c: Any = np.diag(1.0 / (1.0 + np.arange(n)) ** 3)
         out = []
         for k in range(most + 1):
             out.append(cheb.chebvander(t, max(len(c) - 1, 0)) @ c / half**k)

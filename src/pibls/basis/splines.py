@@ -27,7 +27,7 @@ def _gauss(n: int) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=512)
-def _reference(n: int, count: int, order: int) -> Array:
+def gauss_table(n: int, count: int, order: int) -> Array:
     """∂^order of the n polynomials at ``count`` points of Gauss."""
     return legendre(_gauss(count)[0], n, order)
 
@@ -120,7 +120,7 @@ class Splines:
     def table(self, order: int) -> Array:
         """∂^order of the smooth functions at the nodes, (nodes, functions)."""
         P, n, count = self.pieces, self.size, self.size - self.order
-        one = _reference(n, count, order)
+        one = gauss_table(n, count, order)
         S = self.smooth.reshape(P, n, -1)
         scale = self.half ** -float(order)
         return np.asarray((np.matmul(one, S) * scale[:, None, None]).reshape(P * count, -1))

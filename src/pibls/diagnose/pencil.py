@@ -238,11 +238,35 @@ class Pencil:
             c[column] = 1.0
             found = self._real(alpha, c, None, both=True)
             out += [p for p in found if any(t[3].real < -0.5 for t in p.terms)]
-        null, _ = self._null(alpha)
+        null = self._bounded if k == self.least else self._null(alpha)[0]
         zero = np.zeros(self.columns, dtype=complex)
         for c in null.T:
             out += self._real(alpha, zero, c, both=True)
         return out
+
+    @property
+    def _bounded(self) -> Complexes:
+        """b for which ∂_α U b is bounded at the least degree, and meets what is given of derivatives.
+
+        log r at a point inside is a source there; θ between two values that differ is no such thing.
+        """
+        alpha, h, angles = complex(self.least), _DIFFERENCE, 7
+        D = self.matrix(alpha)[0] / self._scale[:, None]
+        slope = (self.matrix(alpha + h)[0] - self.matrix(alpha - h)[0]) / (2 * h) / self._scale[:, None]
+        high = [i for i, tie in enumerate(self.ties) if self._order(tie) > self.least]
+        values = []
+        for number, sector in enumerate(self.sectors):
+            for k in range(len(sector.symbol.degrees)):
+                for t in np.linspace(sector.start, sector.stop, angles):
+                    values.append(Tie(float(t), ((number, k, (0, 0), 1.0),)))
+        E = Pencil(self.sectors, tuple(values)).matrix(alpha)[0]
+        _, sizes, V = np.linalg.svd(np.vstack([D, E, slope[high]]))
+        rank = int(np.sum(sizes > 1e-3 * _NULL**0.5 * sizes[0]))
+        return V[rank:].conj().T
+
+    def _order(self, tie: Tie) -> int:
+        sector, k, beta, _ = tie.terms[0]
+        return sum(beta) - self.sectors[sector].symbol.degrees[k]
 
     def _real(
         self, alpha: complex, c: Complexes, log: Complexes | None, *, both: bool = False
@@ -299,13 +323,16 @@ def _applied(sector: Sector, number: int, tie: Tie, alpha: Complexes, c: Complex
     """What a tie is of each member, (n, members), on the unit circle."""
     symbol = sector.symbol
     out = np.zeros((len(alpha), len(symbol.members)), dtype=complex)
+    angle = tie.angle
+    if abs(angle - sector.middle) > math.pi + 1e-6:  # around a point inside, the last sector meets the first
+        angle -= 2.0 * math.pi * round((angle - sector.middle) / (2.0 * math.pi))
     for root, mu in enumerate(symbol.roots):
         turn = sector.turns[root]
-        zeta = turn * (math.cos(tie.angle) + mu * math.sin(tie.angle))
+        zeta = turn * (math.cos(angle) + mu * math.sin(angle))
         # Half a turn in θ is half a turn in ζ, so that no angle beside the cut is taken for the other one.
-        half = abs(tie.angle - sector.middle) > math.pi - 1e-9
+        half = abs(angle - sector.middle) > math.pi - 1e-9
         log = math.log(abs(zeta)) + 1j * (
-            math.copysign(math.pi, tie.angle - sector.middle) if half else cmath.phase(zeta)
+            math.copysign(math.pi, angle - sector.middle) if half else cmath.phase(zeta)
         )
         mine = [j for j, member in enumerate(symbol.members) if member.root == root]
         for where, k, beta, factor in tie.terms:

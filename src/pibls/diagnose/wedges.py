@@ -48,10 +48,6 @@ class Wedge:
     lower: tuple[bool, bool]
     """Whether the equations have more than their highest part, and whether that is nonlinear."""
 
-    def at(self, r: Array, angle: Array) -> Array:
-        """Points (n, 2)."""
-        return np.array(self.point) + np.stack([r * np.cos(angle), r * np.sin(angle)], axis=-1)
-
     @cached_property
     def first(self) -> float:
         """The real part of the least power that is no whole number, beyond what is always smooth."""

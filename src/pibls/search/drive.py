@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
+from pibls.diagnose.junctions import junctions_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine, Here
@@ -24,7 +25,7 @@ from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corne
 from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
-from pibls.search.wedged import with_wedges, worst_wedges
+from pibls.search.wedged import with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -83,8 +84,15 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
     materials = materials_of(problem)
     if materials is not None:
-        bench = _bench(problem, request, functions()).in_pieces(materials)
-        return _searched(bench, request, callback, None)
+        plain = functions()
+
+        def joined() -> Bench | None:
+            # What interfaces bring where they meet is made when the solution turns out to need it.
+            extra = with_junctions(plain, junctions_of(lowered, domain, materials), domain, materials)
+            return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
+
+        bench = _bench(problem, request, plain).in_pieces(materials)
+        return _searched(bench, request, callback, None, joined)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.

@@ -56,7 +56,9 @@ class Search:
             self.plans = [self._waves(self.bench, extra)]
             return
         if self.bench.extra.strong:
-            self.plans.append(self._waves(self.bench, self.bench.extra))
+            # Beside a corner of a system nothing is gained by waves alone.
+            alone = bool(self.bench.extra.fields)
+            self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
         if self.points is None and self.method is None:
             divided = [
                 *self._followed(),
@@ -145,6 +147,10 @@ class Search:
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
                 math.inf if plan.is_last_word else _ROUNDING
             )
+            if at_floor and plan.is_last_word and self.around is not None:
+                self._look_around(self.around())
+                if len(self.plans) > 1:
+                    continue
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return

@@ -125,8 +125,8 @@ class WindowSolver:
                 ratio = moved / last
             if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
                 break
-            # Steps that no longer shrink are rounding, or lead away because the matrix is from elsewhere: these had
-            # ended a window near a steady state after two.
+            # Steps that no longer shrink are rounding, or lead away because the matrix is from elsewhere:
+            # these had ended a window near a steady state after two.
             known = old.is_whole and (fresh or lines.is_linear)
             if step >= 1 and ratio > 0.7 and moved < (1e3 * enough if known else 0.0) + 1e-11 * size:
                 break

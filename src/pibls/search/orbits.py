@@ -34,7 +34,7 @@ _MANY = 5  # unknowns from which fewer points are cheaper: a window costs their 
 _POINTS = (32, 24)
 _TIGHTER = 0.01
 _AT_FLOOR = 10.0  # a tail within that factor of the least: to ask for less would change nothing
-_TIMES = 6  # places in each window where two orbits are compared
+_TIMES, _PLACES = 6, 256  # places in each window where two orbits are compared, and in all of them, at least
 _MOST = 20_000
 _DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
 _EVERY = 16  # windows between two reports of how far it is
@@ -196,7 +196,7 @@ class OrbitPlan(Plan):
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
         edges = path.edges
-        U = spread(_TIMES, 1, 7)[:, 0]
+        U = spread(max(_TIMES, _PLACES // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
         if len(X) > _MOST:

@@ -22,7 +22,7 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.work import multiplied
+from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import Solved, solved
 from pibls.space import Space
@@ -33,11 +33,12 @@ _SHARE = 4  # products may have one coefficient for so many entries of the large
 _ROUNDS = 30
 _USUAL = {2: 0.08, 3: 0.04}  # work until the tolerance is met, roughly
 _BENT = 4.0  # times as much where the problem is not linear
-_LOOKED = {
-    2: (5, 400),
-    3: (3, 60),
-}  # points of each piece where two solutions are compared, and of all at most
+_LOOKED = {2: (6, 400), 3: (4, 80)}
+"""Points of each piece where two solutions are compared, and of an axis at most …"""
+_ENDS = 9
+"""… and so many towards each of its ends: without them an estimate was 0.6 of the error of r² log r."""
 _CLOSE = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
+_LEAST_SHARE = 0.02  # of the largest tail: what is asked for next at least
 _CLASH = 1e-3  # of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved
 
 
@@ -135,7 +136,7 @@ class ProductPlan(Plan):
             self._ended = True
             return
         second, others, other = made
-        error, slabs = self._compared(found, rows, result, second, others, other)
+        error = self._compared(found, rows, result, second, others, other)
         if not self.error.checked or error.max <= self.error.max:
             self.best, self.error = found, error
         excess = self.excess(found, error)
@@ -144,29 +145,25 @@ class ProductPlan(Plan):
             self.status = Status.TOLERANCE
         elif floor:
             self.status = Status.FLOOR
+        elif excess <= bench.tol:
+            self._ended = True  # two that agree, on what is no solution
         else:
-            # Where the two differ they are divided, whatever the coefficients say.
-            share = bench.tol / bench.limits.safety
-            for S, slab in zip(spectra, slabs, strict=True):
-                S[:, -1] = np.maximum(S[:, -1], np.where(slab > 0.1 * share, slab, 0.0))
-            before = self.axes
-            self._refine(spectra, min(bench.limits.cell_tail * bench.tol, 0.5 * max(s.max() for s in slabs)))
-            self._ended = self._ended or self.axes == before
+            # Errors fall as tails do.
+            worst = max(float(tail_of(S).max()) for S in spectra)
+            share = max(0.5 * bench.tol / excess, _LEAST_SHARE) if math.isfinite(excess) else _LEAST_SHARE
+            self._refine(spectra, share * worst)
 
     def _compared(
         self, found: Attempt, rows: Rows, result: Solved, second: Attempt, others: Rows, other: Solved
-    ) -> tuple[ErrorEstimate, list[Array]]:
-        """The estimate, and the largest difference in each piece of each axis, relative to max|u|."""
+    ) -> ErrorEstimate:
+        """The estimate; what it is in each box is noted."""
         bench = self.bench
         per, most = _LOOKED[len(rows.axes)]
         rng = bench.stream(8, self._rounds)
-        lines = []
-        for a, b in zip(rows.axes, others.axes, strict=True):
-            # In every piece of both, and at its ends.
-            cuts = np.union1d(a.edges, b.edges)
-            count = max(min(per, most // len(cuts)), 1)
-            t = cuts[:-1, None] + np.diff(cuts)[:, None] * rng.random((len(cuts) - 1, count))
-            lines.append(np.sort(np.concatenate([t.ravel(), cuts[[0, -1]]])))
+        lines = [
+            _looked_at(np.union1d(a.edges, b.edges), per, most, rng)
+            for a, b in zip(rows.axes, others.axes, strict=True)
+        ]
         D = _on(rows, result.U, lines) - _on(others, other.U, lines)
         worst = np.abs(D)
         error = compare(found.function, second.function, 1, bench.where)
@@ -180,10 +177,7 @@ class ProductPlan(Plan):
         per_box = np.zeros([a.pieces for a in rows.axes])
         np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(rows.axes, lines, strict=True))), worst)
         self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
-        slabs = []
-        for i in range(len(rows.axes)):
-            slabs.append(per_box.max(axis=tuple(j for j in range(per_box.ndim) if j != i)) / size)
-        return error, slabs
+        return error
 
     def _clashes(self, rows: Rows, result: Solved, size: float) -> bool:
         """Whether sides that give values disagree where they meet."""
@@ -212,6 +206,7 @@ class ProductPlan(Plan):
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
         work = multiplied(axes.functions, result.solves, result.triangular)
+        work += result.eliminations * eliminated(len(lattice), max(lattice.sizes))
         self.budget.charge(self, work, seconds)
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
         return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
@@ -231,6 +226,19 @@ class ProductPlan(Plan):
             return np.zeros(rows.shape)
         X = np.stack(np.meshgrid(*lines, indexing="ij"), -1).reshape(-1, len(lines))
         return rows.interpolated(unknowns_at(*function, X, 1)[0].reshape([len(t) for t in lines]))
+
+
+def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> Array:
+    """Points in every piece, closer towards its ends, and at the ends of the axis ever closer.
+
+    What a singular corner leaves in a box of many polynomials is largest within 1/n² of the box.
+    """
+    h = np.diff(edges)
+    count = max(min(per, most // len(h)), 1)
+    t = edges[:-1, None] + h[:, None] * (0.5 - 0.5 * np.cos(np.pi * rng.random((len(h), count))))
+    near = 10.0 ** -np.linspace(0.3, 4.0, _ENDS) * rng.uniform(0.5, 1.0, (2, _ENDS))
+    ends = [edges[[0, -1]], edges[0] + h[0] * near[0], edges[-1] - h[-1] * near[1]]
+    return np.sort(np.concatenate([t.ravel(), *ends]))
 
 
 def _on(rows: Rows, U: Array, lines: list[Array]) -> Array:

@@ -109,7 +109,8 @@ class RoomSolver:
             rates = st.rates(U, state.rates, lines.highest, h)
             if old is None:
                 old, fresh = self._factored(moments, rates, room, h), True
-            R = self._residual(moments, rates, old)
+            rests = lines.is_linear and moments.has_operator(old.weights)
+            R = self._residual(moments, rates, old) if rests else old.rows(moments.residual(rates))
             if not np.isfinite(R).all():
                 raise NoWindowError
             change = st.together(old.solver.solve(st.apart(R))).reshape(shape)
@@ -118,7 +119,7 @@ class RoomSolver:
                 raise NoWindowError
             self.steps += 1
             U = U - change
-            ratio = moved / last if math.isfinite(last) else (1e-9 if lines.is_linear else 0.1)
+            ratio = moved / last if math.isfinite(last) else (1e-9 if rests else 0.1)
             if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
                 break
             if step >= 1 and ratio > 0.7 and moved < 1e3 * enough + 1e-11 * size:
@@ -136,9 +137,7 @@ class RoomSolver:
         return U, np.stack([r[..., -1] for r in rates[: lines.highest]])
 
     def _residual(self, moments: Moments, rates: list[Array], factors: Factors) -> Array:
-        """The rows made square, (unknowns·n, s); of a linear evolution without any table."""
-        if not moments.lines.is_linear:
-            return factors.rows(moments.residual(rates))
+        """The rows made square, (unknowns·n, s), of what is linear and rests: without any table."""
         s = rates[0].shape[-1]
         rest = factors.rows(
             np.concatenate([held.rest(np.empty((0, *held.coefficients.shape[1:]))) for held in moments.held])

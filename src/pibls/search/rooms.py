@@ -180,23 +180,36 @@ class RoomFollower:
         return np.asarray(size.T)  # (unknowns, rates)
 
     def _contradicts(self, state: State) -> bool:
-        """Whether the beginning, known at the walls itself, contradicts what holds there."""
+        """Whether the beginning contradicts what holds at the walls.
+
+        Its values are known there; its derivatives as far as its degree resolves them.
+        """
         e, room = self._evolution, state.room
         sizes = np.abs(state.rates[0, 0] @ room.values.T).max(axis=1)
         limit = max(LINES.misfit[0] * self.demand.tail, LINES.misfit[1])
+        across = self._across(room, np.moveaxis(state.rates, 0, -1), self._scale(state))
+        half = 0.5 * float((self.places.box[:, 1] - self.places.box[:, 0]).min())
         start = np.array([e.start])
         for g in room.lines.groups[len(self.places.equations) :]:
-            if any(a >= e.orders[k] or sum(alpha) for _, k, alpha, a in g.terms):
-                continue  # derivatives of what is given are not known
-            X = g.sites[0].points[0].copy()
+            if any(a >= e.orders[k] for _, k, _, a in g.terms):
+                continue
+            site = g.sites[0]
+            X = site.points[0].copy()
             X[:, e.axis] = e.start
             given = given_at(self.places.bench.lowered, e, X)
+            values = [
+                site.tables(alpha)[0] @ state.rates[a, 0, k] if sum(alpha) else given[a, k]
+                for _, k, alpha, a in g.terms
+            ]
+            order = max(sum(alpha) for _, _, alpha, _ in g.terms)
+            J = np.array(values)[:, :, None]
             held = g.at(start)
-            J = np.array([given[a, k] for _, k, _, a in g.terms])[:, :, None]
             r = held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0)
-            terms = np.abs(np.concatenate([held.coefficients, held.slopes(J[g.known :])]))
-            size = max(float((terms.max(axis=(1, 2)) * sizes[[k for _, k, _, _ in g.terms]]).max()), 1e-300)
-            if float(np.abs(r).max(initial=0.0)) > limit * size:
+            slopes = np.abs(np.concatenate([held.coefficients, held.slopes(J[g.known :])])).max(axis=(1, 2))
+            natural = [sizes[k] * half ** -sum(alpha) for _, k, alpha, _ in g.terms]
+            size = max(float((slopes * natural).max()), 1e-300)
+            uncertain = 10.0 * across * room.degree ** (2 * order) if order else 0.0
+            if float(np.abs(r).max(initial=0.0)) > max(limit, uncertain) * size:
                 return True
         return False
 

@@ -29,6 +29,7 @@ _COND = 1e-9
 _MANY = 300  # columns up to which several starts are tried: beyond that each takes too long
 _FEW = 100  # the same for an evolution, which has its own start and is followed from there
 _LEVELS = (0.0, 1.0, -1.0, 0.1)
+_ASTRAY = 0.05
 
 
 def lift(system: System, bench: Bench) -> Array | None:
@@ -81,11 +82,13 @@ def from_scratch(
             continue
         refused = False
         found = method.descend(system, v, w=w)
-        if found.status is Status.STALLED and method.continuation:
+        # Where singular functions do most of it, what few waves leave is no sign of a wrong way.
+        astray = not isinstance(system, TiedSystem) or found.relative > _ASTRAY
+        if found.status is Status.STALLED and method.continuation and astray:
             led = method.lead(system, v)
             found = led if led.cost < found.cost else found
         best = found if best is None or found.cost < best.cost else best
-        if best.status is not Status.STALLED:
+        if best.status is not Status.STALLED or not astray:
             return best
         if system.shape[1] > (_MANY if bench.evolution is None else _FEW):
             return best
@@ -109,7 +112,10 @@ def _candidates(
     columns = system.shape[1]
     for u in _LEVELS:
         v = system.level(u)
-        yield v, np.zeros(columns) if not v.any() else None
+        # With singular functions the first step is not to be damped: without what they bring at second
+        # order the residual beside a corner is larger after it than before.
+        damped = not v.any() and not isinstance(system, TiedSystem)
+        yield v, np.zeros(columns) if damped else None
         if all(is_finite(part) for part in system.linearise(v)):
             break
     growth = Whole.shared(Growth(bench.box), len(system.space.bases))

@@ -51,6 +51,8 @@ class WavePlan(Plan):
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
     """Functions beside the waves."""
+    _earlier: Attempt | None = None
+    """The attempt before the last."""
     _key: int = 0
     _tried: int = 0
     """Widths that were tried."""
@@ -73,7 +75,7 @@ class WavePlan(Plan):
     def _next(self) -> int | None:
         """The next width, if there is one."""
         first = _FIRST.get(self.bench.lowered.dimension, 512)
-        if self.extra and not self.extra.around:
+        if self.extra and not self.extra.around and not self._is_algebraic:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 7 * first // 8  # a loose tolerance is met by fewer functions
@@ -94,7 +96,7 @@ class WavePlan(Plan):
         limits, tol = self.bench.limits, self.bench.tol
         # At the limits of rounding more functions are worth more than their digits say.
         cheap = limits.searched if tol < limits.dense_below else _CHEAP if tol < limits.loose else 0
-        if width * self.bench.lowered.unknowns < cheap or digits < _SURE:
+        if width * self.bench.lowered.unknowns < cheap or digits < _SURE or self._is_algebraic:
             return 2 * width
         wanted = _SPARE - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
@@ -139,7 +141,7 @@ class WavePlan(Plan):
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         beginning = self.extra.around and self.now.relative > _BEGINNING
-        if (beginning or self.extra.fields) and self._tried < _WIDTHS:
+        if self._tried < _WIDTHS and (beginning or self.extra.fields):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
@@ -158,6 +160,11 @@ class WavePlan(Plan):
         before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
         return before > _BEGUN and after / before > 0.9 * self._width(self.now) / self._width(self.last)
 
+    @property
+    def _is_algebraic(self) -> bool:
+        """Whether corners of a nonlinear system leave more to waves than the powers that were added."""
+        return bool(self.extra.fields) and not self.bench.lowered.is_linear
+
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
@@ -168,7 +175,7 @@ class WavePlan(Plan):
         limits = self.bench.limits
         if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
             now = self._other_stretch(now, nodes)
-        self.last, self.now = self.now, now
+        self._earlier, self.last, self.now = self.last, self.now, now
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
@@ -261,11 +268,17 @@ class WavePlan(Plan):
             self.status = Status.UNDETERMINED
             return
         stale = self._is_stale(now, last)
-        if not (flat or at_limit or stale or self._promising(now, last)):
+        # Beside corners of systems residuals stop to fall before the solution does.
+        settled = last is not None and self._left(limits.flat, now, last) < now.relative < limits.holds
+        enough = stale or (settled and bool(self.extra.fields))
+        if not (flat or at_limit or enough or self._promising(now, last)):
             return
         other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
         if stale and self.best is not None:
             other, fall = (now if self.best is not now else last), 1.0
+            if self.best is last and self._earlier is not None and self.extra.fields:
+                # With the functions of its junctions a narrower one says more than a wider one that is worse.
+                other, fall = self._earlier, min(1.0, self.best.relative / self._earlier.relative)
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
@@ -339,6 +352,8 @@ class WavePlan(Plan):
         falling = now.relative < min(0.3 * last.relative, limits.fits)
         if not (now.relative < enough or falling):
             return False
+        if self._is_algebraic and now.relative < enough:
+            return True  # the change of a doubling says little about the next one
         difference = now.values - last.values
         change = estimated(difference, difference, now.sizes, self.bench.where_held, limits.safety)
         fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)

@@ -33,7 +33,7 @@ class Field:
 
     def reduced(self, share: float) -> Field:
         """Without the highest degrees: for a second solution that does not share what is left over."""
-        most = max(share * max(self.degrees), 2.0)
+        most = max(share * max(self.degrees), 4.0)
         return self.below(most)
 
     def below(self, most: float) -> Field:
@@ -58,7 +58,9 @@ class Tied:
 
     @property
     def spread(self) -> int:
-        return Joined(self.parts).spread
+        """What needs points all over the domain: of a function of three unknowns a third for each."""
+        unknowns = len({key for f in self.fields for key in f.bases})
+        return Joined(self.parts).spread + sum(f.size for f in self.fields) // max(unknowns, 1)
 
     def space(self, box: Array, rng: np.random.Generator, unknowns: int) -> Whole:
         """A basis per unknown: what is common first."""

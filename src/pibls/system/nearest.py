@@ -107,9 +107,9 @@ class Nearest:
                     D = along(other.splines.from_values, D, i)
             D = D - along(line.conditions, U, axis)
             for i, before in enumerate(self.lines[:axis]):
-                # Where two sides meet, the first has the say.
+                # Where two sides meet, the first has the say; at the nodes nothing changes.
                 if len(before.conditions):
-                    D = D - along(before.lift, along(before.conditions, D, i), i)
+                    D = along(before.free, along(before.values, D, i), i)
             U = U + along(line.lift, D, axis)
         R = R - self._sum(U)
         W = self.factors.solve(R)

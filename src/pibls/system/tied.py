@@ -3,14 +3,14 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, Rows, is_held, is_streamed, norms
+from pibls.linalg.rows import Matrix, Rows, is_streamed, norms
 from pibls.space import Space, Whole
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
@@ -22,6 +22,7 @@ class TiedSystem:
 
     system: System | StreamedSystem
     index: npt.NDArray[np.intp]
+    _memory: dict[str, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def space(self) -> Whole:
@@ -39,38 +40,27 @@ class TiedSystem:
     def shape(self) -> tuple[int, int]:
         return self.system.shape[0], self.columns
 
-    @cached_property
-    def _own(self) -> tuple[slice, ...]:
-        """The columns of each unknown alone."""
-        out = []
-        for part in self.space.slices:
-            own = self.index[part]
-            run = int(np.argmax(np.append(np.diff(own) != 1, True))) + 1
-            out.append(slice(int(own[0]), int(own[0]) + run))
-        return tuple(out)
-
     def row_sizes(self, J: Matrix) -> Array:
         """As those of a system (`solver.gauss_newton`), in which what is singular is as large as it is.
 
-        The columns of an unknown are measured by a usual row of those that are not singular: close to a
-        corner a row is as large as what stands in it, and its residual no more important than any other.
+        The columns of an unknown are measured by a usual row of those that are not singular. Close to a
+        corner a row is as large as the terms in it, also those that cancel between the unknowns: a residual
+        there moves the solution by that much less.
         """
-        if not is_held(J):
-            return norms(J, 1)
-        total, sizes, done = np.zeros(len(J)), [], 0
-        for part in self._own:
-            squares = np.einsum("ij,ij->i", J[:, part], J[:, part])
+        known = self._memory.get("rows")
+        return known[1] if known is not None and known[0] is J else norms(J, 1)
+
+    def _sizes(self, J: Array) -> Array:
+        total = np.zeros(len(J))
+        for part in self.space.slices:
+            own = self.index[part]
+            run = int(np.argmax(np.append(np.diff(own) != 1, True))) + 1
+            block = J[:, part]
+            plain = np.einsum("ij,ij->i", block[:, :run], block[:, :run])
             # Not by the largest: beside a singular gradient rows are as large as one likes.
-            some = squares[squares > 0]
-            sizes.append(float(np.median(some)) if len(some) else 0.0)
-            total += squares / (sizes[-1] or 1.0)
-            done = part.stop
-        owners = np.full(self.columns, 0.0)
-        for size, part in zip(sizes, self.space.slices, strict=True):
-            np.maximum.at(owners, self.index[part], size)
-        rest = slice(done, self.columns)
-        weights = 1.0 / np.where(owners[rest] > 0, owners[rest], 1.0)
-        total += np.einsum("ij,ij,j->i", J[:, rest], J[:, rest], weights)
+            some = plain[plain > 0]
+            size = float(np.median(some)) if len(some) else 1.0
+            total += (plain + np.einsum("ij,ij->i", block[:, run:], block[:, run:])) / size
         return np.where(total > 0, np.sqrt(total), 1.0)
 
     def residual(self, w: Array) -> Array:
@@ -105,7 +95,10 @@ class TiedSystem:
                 return (self.tied(B) for B in blocks())
 
             return Rows(self.shape, tied), b
-        return self.tied(np.asarray(J)), b
+        full = np.asarray(J)
+        made = self.tied(full)
+        self._memory["rows"] = made, self._sizes(full)
+        return made, b
 
     def tied(self, A: Array) -> Array:
         """A T: the columns of what is one, added."""

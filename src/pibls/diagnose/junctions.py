@@ -1,0 +1,225 @@
+r"""u_p ~ r^α φ_p(θ) in each piece p: where interfaces between materials meet each other, bend, or end.
+
+Around such a point the plane is divided into sectors, each of one material, with the interfaces between them
+and, on the boundary of the domain, its sides. What is continuous across each interface and what holds on the
+sides are the ties of a pencil of several sectors (`pencil`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.diagnose.pencil import Pencil, Sector, Tie
+from pibls.diagnose.symbol import Symbol
+from pibls.diagnose.wedges import principal_part
+from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.materials import Materials
+
+_SAME = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
+_INSIDE = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
+_DENSE = 401
+_FLAT = 1e-5  # an angle that is none
+_RNG = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Junction:
+    """A point, its sectors, and the piece in which each of them is."""
+
+    point: tuple[float, float]
+    pencil: Pencil = field(compare=False, repr=False)
+    pieces: tuple[int, ...]
+
+    @property
+    def start(self) -> float:
+        return self.pencil.sectors[0].start
+
+    @property
+    def angle(self) -> float:
+        return self.pencil.sectors[-1].stop - self.start
+
+
+@dataclass(frozen=True)
+class _Ray:
+    """A line that leaves a point: an interface between two pieces, or a side of the domain."""
+
+    angle: float
+    normal: Array
+    holding: tuple[Residual, ...]
+    pair: tuple[int, int] | None
+
+
+def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) -> tuple[Junction, ...]:
+    """All places where interfaces meet, bend or end."""
+    if lowered.dimension != 2 or time_of(domain) is not None:
+        return ()
+    box = box_of(domain)
+    size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
+    rays: list[tuple[Array, _Ray]] = []
+    by_region: dict[Any, list[Residual]] = {}
+    for r in materials.between:
+        by_region.setdefault(r.region, []).append(r)
+    for region, holding in by_region.items():
+        for face in region.faces:
+            if face.is_closed or not face.has_chart:
+                continue
+            for end, step in ((0.0, 1e-4), (1.0, -1e-4)):
+                here = face.at(np.array([[end], [end + step]]), _RNG)
+                along = here.points[1] - here.points[0]
+                tangent = np.array([-here.normals[0, 1], here.normals[0, 0]])
+                tangent = tangent if tangent @ along > 0 else -tangent
+                ray = _Ray(math.atan2(tangent[1], tangent[0]), here.normals[0], tuple(holding), region.pieces)
+                rays.append((here.points[0], ray))
+    out, done = [], np.zeros(len(rays), dtype=bool)
+    for i, (point, _) in enumerate(rays):
+        if done[i]:
+            continue
+        near = np.array([np.linalg.norm(q - point) < _SAME * size for q, _ in rays])
+        done |= near
+        mine = [ray for j, (_, ray) in enumerate(rays) if near[j]]
+        mine += _sides(point, lowered, domain, size)
+        ends = [q for j, (q, _) in enumerate(rays) if near[j]]
+        point = _crossing(point, ends, mine, faces_of(domain), size)
+        found = _junction(point, mine, lowered, domain, materials, size)
+        if found is not None:
+            out.append(found)
+    return tuple(out)
+
+
+def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, size: float) -> Array:
+    """Where the lines of all rays meet: their ends are known to some digits only."""
+    A = np.array([ray.normal for ray in rays])
+    b = [float(ray.normal @ end) for ray, end in zip(rays, ends, strict=False)]
+    for ray in rays[len(ends) :]:
+        for face in faces:
+            if face.has_chart and face.touches(point[None, :], np.full(2, _SAME * size))[0]:
+                dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+                near = int(np.argmin(np.linalg.norm(dense.points - point, axis=1)))
+                if abs(dense.normals[near] @ ray.normal) > 1.0 - 1e-6:
+                    b.append(float(ray.normal @ dense.points[near]))
+                    break
+        else:
+            return point
+    found = np.linalg.lstsq(A, np.array(b), rcond=1e-9)[0]
+    return np.asarray(found) if np.linalg.norm(found - point) < 4.0 * _SAME * size else point
+
+
+def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -> list[_Ray]:
+    """The sides of the domain that leave from a point."""
+    boundary = [r for r in lowered.residuals if r.region.is_boundary and r.region.sites == 1]
+    out = []
+    for face in faces_of(domain):
+        if not face.has_chart or not face.touches(point[None, :], np.full(2, _SAME * size))[0]:
+            continue
+        normals = face.normals(point[None, :])
+        if normals is None:
+            continue
+        n = normals[0]
+        for tangent in (np.array([-n[1], n[0]]), np.array([n[1], -n[0]])):
+            X = (point + _INSIDE * size * tangent)[None, :]
+            if not face.touches(X, np.full(2, 1e-2 * _INSIDE * size))[0]:
+                continue
+            dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+            distance = np.linalg.norm(dense.points - X, axis=1)
+            ahead = (dense.points - point) @ tangent > 0
+            nearest = int(np.argmin(np.where(ahead, distance, np.inf)))
+            there = Boundary(X, n[None, :], dense.owners[nearest : nearest + 1])
+            holding = tuple(r for r in boundary if r.region.mask(there)[0])
+            out.append(_Ray(math.atan2(tangent[1], tangent[0]), n, holding, None))
+    return out
+
+
+def _junction(
+    point: Array, rays: list[_Ray], lowered: LoweredProblem, domain: Domain, materials: Materials, size: float
+) -> Junction | None:
+    sides = [r for r in rays if r.pair is None]
+    if len(sides) not in (0, 2):
+        return None
+    rays = sorted(rays, key=lambda r: r.angle)
+    gaps = [(b.angle - a.angle) % (2.0 * math.pi) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
+    if len(rays) < 2 or min(gaps) < _FLAT:
+        return None
+    if len(rays) == 2 and not sides and abs(gaps[0] - math.pi) < _FLAT:
+        return None  # one face ends where the next goes on
+    if sides:
+        # Begin with the side after which the domain comes.
+        for turn in range(len(rays)):
+            first = rays[turn]
+            t = first.angle + 0.5 * gaps[turn]
+            X = point + _INSIDE * size * np.array([math.cos(t), math.sin(t)])
+            inward = bool(np.asarray(domain.contains(X[None, :]), dtype=bool)[0])
+            if first.pair is None and inward:
+                rays, gaps = rays[turn:] + rays[:turn], gaps[turn:] + gaps[:turn]
+                break
+        else:
+            return None
+        gaps = gaps[:-1] if rays[-1].pair is None else []
+        if not gaps:
+            return None
+    symbols: list[Symbol] = []
+    pieces: list[int] = []
+    starts = [rays[0].angle]
+    for gap in gaps:
+        t = starts[-1] + 0.5 * gap
+        X = (point + _INSIDE * size * np.array([math.cos(t), math.sin(t)]))[None, :]
+        symbol = principal_part(lowered, X)
+        if symbol is None or not np.asarray(domain.contains(X), dtype=bool)[0]:
+            return None
+        symbols.append(symbol)
+        pieces.append(int(materials.locate(X)[0]))
+        starts.append(starts[-1] + gap)
+    if len(set(pieces)) != len(pieces) or any(s.degrees != symbols[0].degrees for s in symbols):
+        return None
+    sectors = tuple(Sector(a, b, s) for a, b, s in zip(starts, starts[1:], symbols, strict=False))
+    ties: list[Tie] = []
+    for number, ray in enumerate(rays):
+        angle = starts[min(number, len(starts) - 1)]
+        for r in ray.holding:
+            tie = _tie(r, ray, angle, point, symbols[0], pieces, number, lowered.unknowns)
+            if tie is None:
+                return None
+            ties.append(tie)
+    pencil = Pencil(sectors, tuple(ties))
+    if not pencil.is_square:
+        return None
+    return Junction((float(point[0]), float(point[1])), pencil, tuple(pieces))
+
+
+def _tie(
+    r: Residual,
+    ray: _Ray,
+    angle: float,
+    point: Array,
+    symbol: Symbol,
+    pieces: list[int],
+    number: int,
+    unknowns: int,
+) -> Tie | None:
+    """The highest part of what holds on a ray, in the unknowns of the sectors beside it."""
+    X = point[None, :]
+    with np.errstate(all="ignore"):
+        a = r.coefficients(X, ray.normal[None, :], r.known_data(X))[:, 0]
+    if not np.isfinite(a).all():
+        return None
+    terms = []
+    for jet, c in zip(r.linear, a, strict=True):
+        piece, unknown = divmod(jet.unknown, unknowns)
+        if ray.pair is None:
+            sector = 0 if number == 0 else len(pieces) - 1
+        elif piece in pieces:
+            sector = pieces.index(piece)
+        else:
+            return None
+        if c:
+            terms.append((sector, unknown, jet.alpha, float(c)))
+    order = max((sum(t[2]) - symbol.degrees[t[1]] for t in terms), default=-1)
+    degrees = [sum(j.alpha) - symbol.degrees[j.unknown % unknowns] for j in r.nonlinear]
+    if order < 0 or any(d >= order for d in degrees):
+        return None
+    return Tie(angle, tuple(t for t in terms if sum(t[2]) - symbol.degrees[t[1]] == order))
