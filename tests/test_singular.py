@@ -266,3 +266,19 @@ def test_values_that_jump_and_sums_of_value_and_flux() -> None:
     one, two = (pibls.solve(robin, seed=seed) for seed in (0, 1))
     X = L.interior(500, np.random.default_rng(0)).T
     assert np.abs(one(*X) - two(*X)).max() <= one.error.max + two.error.max <= 1e-8
+
+
+def test_values_that_jump_on_a_circle() -> None:
+    """1 on the upper half of a circle, 0 on the lower: also where the circle's parameter begins anew."""
+    u = sp.Function("u")(x, y)
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1),
+        [sp.Eq(u.diff(x, 2) + u.diff(y, 2), 0)],
+        [pibls.Dirichlet(u, 1, on=y > 0), pibls.Dirichlet(u, 0, on=y < 0)],
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    X = np.random.default_rng(3).uniform(-0.7, 0.7, (200, 2))
+    X = np.concatenate([X, [[0.999, 0.0], [0.999, 0.01], [-0.9999, 1e-5]]])
+    exact = 0.5 + np.arctan2(2 * X[:, 1], 1 - (X**2).sum(axis=1)) / np.pi
+    assert np.abs(solution(*X.T) - exact).max() <= solution.error.max < 1e-9

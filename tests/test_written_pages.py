@@ -121,15 +121,22 @@ def test_elements() -> None:
 
 
 def test_hard_cells() -> None:
-    runs = {r["name"]: r for r in stored("data/hard_cells.json")["runs"] if r["seed"] == 0}
+    """Seconds of the boxes, seeds 0 to 4, as they are written."""
+    seconds: dict[str, list[float]] = {}
+    for r in stored("data/hard_cells.json")["runs"]:
+        seconds.setdefault(r["name"], []).append(r["seconds"])
     text = " ".join(page("limits.md").split())
-    for name, words in (
-        ("front tanh(20(x+y-1))", "crosses the square at a slant, takes 1 s to 1e-8"),
-        ("30 wavelengths", "30 wavelengths across a square takes 1 s to 1e-8"),
+    for name, sentence, low, high in (
+        ("front tanh(20(x+y-1))", "at a slant, takes 1 s to 1e-8", 0.3, 1.5),
+        ("30 wavelengths", "30 wavelengths across a square takes 1 s to 1e-8", 0.5, 1.5),
+        ("cube, smooth", "a smooth Helmholtz problem to 1e-8 less than 1 s", 0.0, 1.0),
+        ("cube, peak of 1/20", "a peak of width 1/20 takes 3 to 8 s to 1e-6", 2.5, 8.5),
     ):
-        assert words in text
-        assert runs[name]["seconds"] < 1.5
-        assert max(runs[name]["error"], runs[name]["estimate"]) <= 1e-8
-    corner = runs["L-shape in cells"]
-    assert f"r^(2/3) to 1e-5 in {corner['cells']} cells" in text
-    assert f"which takes {corner['seconds']:.0f} s" in text
+        assert sentence in text
+        assert low <= min(seconds[name]) <= max(seconds[name]) <= high, name
+    corner = next(
+        r
+        for r in stored("data/hard_cells.json")["runs"]
+        if r["name"] == "L-shape in cells" and r["seed"] == 0
+    )
+    assert f"r^(2/3) to 1e-5 in {corner['cells']} cells, which takes {corner['seconds']:.0f} s" in text

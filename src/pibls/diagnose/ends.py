@@ -6,7 +6,7 @@ corner, also on a straight side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -99,7 +99,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
     closed = face.is_closed
     if closed and len(places) == 2:
         return []
-    if closed:
+    if closed and not _changes_at_seam(face, boundary):
         inner = [c for c in places if 1e-9 < c < 1.0 - 1e-9]
         places = [*inner, inner[0] + 1.0]
     for a, b in pairwise(places):
@@ -120,6 +120,13 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
             near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
             out.append(End(X[i], tangent, N[i], stretch, near))
     return out
+
+
+def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
+    """Whether other statements hold before the parameter of a closed face begins anew than after."""
+    both = face.at(np.array([[_SLACK], [1.0 - _SLACK]]), _RNG)
+    masks = (r.region.mask(both) for r in boundary if r.region.sites == 1)
+    return any(bool(m[0]) != bool(m[1]) for m in masks)
 
 
 def _exactly(face: Face, cut: float, region: Any) -> float | None:

@@ -107,7 +107,9 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
             join([one.near, two.near], 2),
             mu,
         )
-        changes = abs(angle - math.pi) > 1e-6 or any(a != b for a, b in kinds)
+        # Two statements of one kind may differ in what they give, or in its slope.
+        others = one.stretch.holding != two.stretch.holding
+        changes = abs(angle - math.pi) > 1e-6 or others or any(a != b for a, b in kinds)
         if changes and any(corner.powers(k) for k in range(lowered.unknowns)):
             out.append(corner)
     return tuple(out)

@@ -158,6 +158,10 @@ class InMoments:
             return None
         tight = bench.tol < _TIGHT
         many = bench.lowered.is_linear or all(self._places.repeated)
+        if (
+            len(self._places.free) > 1
+        ):  # where factors are expensive, many windows pay for them: those of waves
+            many = bench.lowered.is_linear and max(self._places.evolution.orders) > 1
         moments = _MANY if many else _MOMENTS[tight]
         if before is None:
             made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments, check)

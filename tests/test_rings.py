@@ -1,0 +1,105 @@
+"""Waves round a ring that have a matrix each, kinks that travel, and what begins from nothing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis.product import wave_sums, waves
+from pibls.search.resolution import nodes_of, waves_from
+from pibls.system.modes import Modes
+
+x, t = sp.symbols("x t")
+u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
+
+
+@pytest.mark.parametrize(("n", "points"), [(21, 21), (21, 42), (75, 90)])
+@pytest.mark.parametrize("order", [0, 1, 4])
+def test_a_transform_adds_waves_up_as_a_table_does(n: int, points: int, order: int) -> None:
+    c = np.random.default_rng(0).standard_normal((2, n, 3))
+    table: Any = waves(nodes_of(points, True), n, order)
+    np.testing.assert_allclose(
+        wave_sums(c, points, order), table @ c, atol=1e-12 * np.abs(table).sum(1).max()
+    )
+
+
+def test_waves_are_found_from_their_values() -> None:
+    modes = Modes((9, 15), np.array([1.0, 2.0]))
+    c: Any = np.random.default_rng(1).standard_normal((135, 2))
+    table: Any = np.kron(waves(nodes_of(9, True), 9), waves(nodes_of(15, True), 15))
+    np.testing.assert_allclose(modes.to_real(modes.of_values(table @ c)), c, atol=1e-13)
+    # A derivative is a number for each of them.
+    along = np.kron(waves(nodes_of(9, True), 9), waves(nodes_of(15, True), 15, 1) / 2.0)
+    turned = modes.symbol((0, 1))[:, None] * modes.of_values((table @ c).astype(complex))
+    np.testing.assert_allclose(turned, modes.of_values((along @ c).astype(complex)), atol=1e-11)
+
+
+def test_numbers_of_waves_are_odd_and_smooth() -> None:
+    assert [waves_from(n) for n in (2, 16, 22, 100.5, 300)] == [3, 21, 25, 105, 315]
+
+
+@pytest.mark.parametrize("place", [sp.Rational(3, 10), sp.Rational(1, 2)])
+def test_a_point_source_from_nothing(place: Any) -> None:
+    """u_t = u_xx + δ(x - a) from u = 0: the slope jumps at once."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [u.diff(t) - u.diff(x, 2) - sp.DiracDelta(x - place)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X, T = np.meshgrid(np.linspace(0.05, 0.95, 19), [0.01, 0.1, 1.0])
+    a, k = float(place), np.pi * np.arange(1, 2000)[:, None, None]
+    still = np.where(a > X, X * (1 - a), a * (1 - X))
+    exact = still - (2 * np.sin(k * a) * np.sin(k * X) * np.exp(-(k**2) * T) / k**2).sum(axis=0)
+    assert solution.converged
+    assert np.abs(solution(X, T) - exact).max() <= max(solution.error.max, 1e-12)
+
+
+@pytest.mark.parametrize(("tol", "met"), [(1e-2, True), (1e-6, False)])
+def test_kinks_that_travel_are_followed_honestly(tol: float, met: bool) -> None:
+    """A string plucked at 0.3 over one period: no cell is small enough everywhere."""
+    pluck = sp.Piecewise((10 * x / 3, x < sp.Rational(3, 10)), (10 * (1 - x) / 7, True))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 2),
+        [u.diff(t, 2) - u.diff(x, 2)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, pluck), pibls.Initial(u.diff(t), 0)],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=tol)
+
+    def odd(z: Any) -> Any:
+        z = (z + 1) % 2 - 1
+        f = np.abs(z)
+        return np.sign(z) * np.where(f < 0.3, f / 0.3, (1 - f) / 0.7)
+
+    X, T = np.random.default_rng(2).uniform(0, [1, 2], (400, 2)).T
+    error = np.abs(solution(X, T) - (odd(X - T) + odd(X + T)) / 2).max()
+    assert error <= solution.error.max < 0.02
+    assert solution.converged == met
+    if not met:
+        assert solution.status is pibls.Status.ROUGH
+
+
+def test_two_unknowns_on_a_ring_with_a_seam() -> None:
+    """A soliton that leaves 8e-7 where the ends of its ring meet, which is carried along."""
+    problem = pibls.Problem(
+        pibls.Interval(x, -15, 15).during(t, 0, 1),
+        [u.diff(t) + v.diff(x, 2) / 2 + (u**2 + v**2) * v, v.diff(t) - u.diff(x, 2) / 2 - (u**2 + v**2) * u],
+        [
+            pibls.Periodic(u, x),
+            pibls.Periodic(v, x),
+            pibls.Initial(u, sp.cos(x) / sp.cosh(x)),
+            pibls.Initial(v, sp.sin(x) / sp.cosh(x)),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-5)
+    X = np.linspace(-8, 8, 60)
+    assert solution.converged
+    for k, part in ((u, np.cos(X)), (v, np.sin(X))):
+        assert np.abs(solution[k](X, 0 * X + 1) - part / np.cosh(X - 1)).max() <= solution[k].error.max
