@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Bench:
     """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
     """Where the cells are eliminated."""
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was found out about the problem, for the next solve of it."""
     moved: list[Array] = field(default_factory=list, repr=False, compare=False)
     """How far rounding moves each unknown, relative to its size, where that is known; the last is best."""
     pieced: Pieced | None = field(default=None, repr=False)
@@ -72,15 +74,16 @@ class Bench:
         seed: int,
         tol: float,
         extra: Enrichment | None = None,
-        peaks: dict[int, Peak] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> Bench:
-        """``peaks``: where the data of each residual are largest, as far as that was looked for before."""
+        """``kept``: what was found out about the problem before, whatever the seed and the tolerance."""
         d = lowered.dimension
         n = _HELD_OUT.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
-        peaks = {} if peaks is None else peaks
+        kept = {} if kept is None else kept
+        peaks = kept.setdefault("peaks", {})
         held_out = {r: _with_extremes(r, found, lowered, domain, peaks) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
         held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
@@ -95,7 +98,9 @@ class Bench:
             sites.append(_at_the_end(np.concatenate(sites), evolution))
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
         narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
-        return cls(lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow)
+        return cls(
+            lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow, kept=kept
+        )
 
     def in_pieces(self, materials: Materials) -> Bench:
         """The same in pieces: each has as many points that judge."""

@@ -108,8 +108,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
-    peaks = problem.derived.setdefault("peaks", {})
-    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra, peaks)
+    bench = Bench.of(lower(problem), problem.domain, request.seed, request.tol, extra, problem.derived)
     return replace(bench, engine=request.engine)
 
 

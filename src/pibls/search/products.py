@@ -61,7 +61,10 @@ class ProductPlan(Plan):
     def __post_init__(self) -> None:
         bench = self.bench
         if bench.evolution is None and bench.pieced is None and bench.lowered.dimension in _USUAL:
-            self.boxed = Boxed.of(bench.lowered, bench.domain, bench.box)
+            known = bench.kept.get("boxed")
+            if known is None or known[0] is not bench.lowered:
+                known = bench.kept["boxed"] = bench.lowered, Boxed.of(bench.lowered, bench.domain, bench.box)
+            self.boxed = known[1]
 
     @property
     def made_no_progress(self) -> bool:
