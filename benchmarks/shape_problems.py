@@ -326,6 +326,44 @@ def different_sizes() -> Any:
     return manufactured(domain, both, exact)
 
 
+# -- corners and materials --
+
+
+def l_shape() -> Any:
+    """r^(2/3) sin(2θ/3) around a re-entrant corner."""
+    angle = sp.Piecewise((sp.atan2(y, x), y >= 0), (sp.atan2(y, x) + 2 * sp.pi, True))
+    exact = (x**2 + y**2) ** sp.Rational(1, 3) * sp.sin(2 * angle / 3)
+    room = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    problem = pibls.Problem(room, [sp.Eq(laplacian(u, (x, y)), 0)], [pibls.Dirichlet(u, exact)])
+    return problem, {
+        "u": lambda a, b: np.hypot(a, b) ** (2 / 3) * np.sin(2 / 3 * np.mod(np.arctan2(b, a), 2 * np.pi))
+    }
+
+
+def half_way() -> Any:
+    """r^(1/2) sin(θ/2) where a Dirichlet side becomes a Neumann side, in the middle of a straight line."""
+    r = sp.sqrt(x**2 + y**2)
+    exact = sp.sqrt((r - x) / 2)
+    box = pibls.Box({x: (-1, 1), y: (0, 1)})
+    conditions = [
+        pibls.Dirichlet(u, 0, on=sp.And(sp.Eq(y, 0), x > 0)),
+        pibls.Neumann(u, 0, on=sp.And(sp.Eq(y, 0), x < 0)),
+        pibls.Dirichlet(u, exact),
+    ]
+    problem = pibls.Problem(box, [sp.Eq(laplacian(u, (x, y)), 0)], conditions)
+    return problem, {"u": lambda a, b: np.sqrt(np.maximum(np.hypot(a, b) - a, 0.0) / 2)}
+
+
+def inclusion() -> Any:
+    """A disc that conducts 400 times as well, in a uniform stream."""
+    square, b = x**2 + y**2, sp.Rational(1 - 400, 1 + 400)
+    k = sp.Piecewise((400, square < sp.Rational(1, 4)), (1, True))
+    exact = sp.Piecewise(((1 + b) * x, square < sp.Rational(1, 4)), (x * (1 + b / (4 * square)), True))
+    domain = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(domain, [pibls.div(k * pibls.grad(u))], [pibls.Dirichlet(u, exact.args[-1].expr)])
+    return problem, exactly((x, y), {u: exact})
+
+
 # -- the lid-driven cavity --
 
 
@@ -426,6 +464,9 @@ ENTRIES = (
     Entry("four discs", 1e-6, four_discs, tol=1e-7, reference_names=("four_discs",)),
     Entry("12 discs", 1e-5, plate(12), tol=1e-6, reference_names=("discs_12",)),
     Entry("40 discs", 1e-5, plate(40), tol=1e-5, cheap=False, reference_names=("discs_40",)),
+    Entry("L-shape, r^(2/3)", 1e-8, l_shape),
+    Entry("Dirichlet meets Neumann", 1e-8, half_way),
+    Entry("inclusion, 1 : 400", 1e-9, inclusion),
     Entry("Kirsch", 1e-8, kirsch),
     Entry("Stokes, three holes", 1e-8, stokes_three_holes),
     Entry("elasticity, 40 holes", 1e-8, elasticity_forty_holes),

@@ -55,6 +55,25 @@ def plate_mesh(corners: tuple[float, float], discs: list[tuple[float, float, flo
     return mesh
 
 
+def graded_l(size: float, levels: int) -> Any:
+    """[-1, 1]² without its lower right quarter, graded towards the corner in the middle."""
+    import ngsolve as ng
+    from netgen.geom2d import SplineGeometry
+
+    geometry = SplineGeometry()
+    corners = ((0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1))
+    points = [geometry.AppendPoint(*p) for p in corners]
+    for i in range(6):
+        geometry.Append(["line", points[i], points[(i + 1) % 6]], bc="outer")
+    mesh = ng.Mesh(geometry.GenerateMesh(maxh=size))
+    for _ in range(levels):
+        for element in mesh.Elements(ng.VOL):
+            points_of = [mesh[v].point for v in element.vertices]
+            mesh.SetRefinementFlag(element, any(abs(p[0]) + abs(p[1]) < 1e-12 for p in points_of))
+        mesh.Refine()
+    return mesh
+
+
 def reaction_diffusion(mesh: Any, order: int, c: float, source: Any, outer: Any, holes: Any) -> Any:
     """-Δu + c u = f with values on both boundaries."""
     import ngsolve as ng

@@ -1,5 +1,7 @@
 """Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4 where cheap.
 
+Beside them NGSolve to the wanted error, meshing included (`benchmarks.shape_peers`), in the same run.
+
 python -m benchmarks.shapes                        # all of them, stored in docs/data/shapes.json
 python -m benchmarks.shapes --only Kirsch --seeds 0 --limit 60 --dry
 """
@@ -17,6 +19,7 @@ import numpy as np
 
 import pibls
 from benchmarks.measure import threads
+from benchmarks.shape_peers import timed
 from benchmarks.shape_problems import ENTRIES, Entry
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes.json"
@@ -51,6 +54,18 @@ def measured(entry: Entry, seed: int, limit: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def beside(entry: Entry) -> dict[str, float] | None:
+    """NGSolve for the same problem, where it has one."""
+    problem, references = entry.build()
+    X = np.asarray(problem.domain.interior(2000, np.random.default_rng(1234)), dtype=float)
+    at = {
+        name: (X, np.asarray(reference(*X.T))) if callable(reference) else reference
+        for name, reference in references.items()
+        if reference is not None
+    }
+    return timed(entry.name, entry.goal, at)
+
+
 def line(run: dict[str, Any]) -> str:
     mark = "" if run["error"] <= run["goal"] else " MISSED"
     mark += "" if run["holds"] else " BELOW"
@@ -69,8 +84,12 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=None)
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--dry", action="store_true", help="store nothing")
+    parser.add_argument("--keep", action="store_true", help="keep what is stored of other problems")
     given = parser.parse_args(words)
     runs: list[dict[str, Any]] = []
+    if given.keep and OUT.exists():
+        chosen = [e.name for e in ENTRIES if not given.only or any(word in e.name for word in given.only)]
+        runs = [run for run in json.loads(OUT.read_text()) if run["name"] not in chosen]
     for entry in ENTRIES:
         if given.only and not any(word in entry.name for word in given.only):
             continue
@@ -82,8 +101,16 @@ def main(words: list[str] | None = None) -> None:
                 continue
             runs.append(run)
             print(line(run), flush=True)
-    if not given.dry:
-        OUT.write_text(json.dumps(runs, indent=1) + "\n")
+        if runs and runs[-1]["name"] == entry.name:
+            peer = beside(entry)
+            if peer is not None:
+                runs[-1]["ngsolve"] = peer
+                print(f"{'':26s}   NGSolve, order {peer['order']:.0f}: error {peer['error']:.1e}, "
+                      f"{peer['seconds']:.2f} s", flush=True)  # fmt: skip
+        if not given.dry:
+            order = [e.name for e in ENTRIES]
+            kept = sorted(runs, key=lambda run: (order.index(run["name"]), run["seed"]))
+            OUT.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

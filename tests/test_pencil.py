@@ -214,3 +214,19 @@ def _first_of_three(junction: Any) -> float:
     values = [defect(a) for a in grid]
     start = next(i for i in range(len(grid) - 1) if values[i] * values[i + 1] < 0)
     return float(brentq(defect, grid[start], grid[start + 1], xtol=1e-13))
+
+
+@pytest.mark.parametrize(
+    ("lid", "jumps"), [(1, True), (16 * x**2 * (1 - x) ** 2, False), (sp.sin(sp.pi * x), False)]
+)
+def test_only_a_lid_that_jumps_clashes_with_the_walls(lid: Any, jumps: bool) -> None:
+    from pibls.diagnose.wedges import wedges_of
+    from pibls.problem.lowering import lower
+
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    equations = [-laplacian(u) + p.diff(x), -laplacian(v) + p.diff(y), u.diff(x) + v.diff(y)]
+    conditions = [pibls.Dirichlet(u, lid, on=sp.Eq(y, 1)), pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0)]
+    problem = pibls.Problem(square, equations, [*conditions, pibls.Dirichlet(p, 0, on={x: 0.5, y: 0})])
+    found = wedges_of(lower(problem), square)
+    assert len(found) == 4
+    assert sum(w.clash for w in found) == 2 * jumps

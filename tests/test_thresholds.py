@@ -236,7 +236,7 @@ def test_a_doubling_that_gains_enough_goes_on(
 
     monkeypatch.setattr(WavePlan, "_attempt", attempted)
     monkeypatch.setattr(WavePlan, "_other_stretch", stretched)
-    monkeypatch.setattr(WavePlan, "_judge", lambda *_: None)
+    monkeypatch.setattr(WavePlan, "_judge", lambda *_, **__: None)
     one = plan(problem=plane())
     one.advance()
     one.advance()

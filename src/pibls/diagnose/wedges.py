@@ -27,7 +27,8 @@ from pibls.problem.lowering import LoweredProblem, Residual
 _INSIDE = 1e-7  # of the domain: as far from a corner coefficients are looked up
 _STRAIGHT = 1e-6
 _WEAK = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
-_JUMP = 1e-6
+_JUMP = 1e-4  # of the data along both sides: they jump at the corner
+_STEP = 1e-6  # of the domain: as far from it they are looked up
 _LEADING = 1.5  # of the least whole degree: powers whose products and shifts are added too …
 _RICH = 3  # … up to so many degrees above it,
 _ANGULAR = 10  # as polynomials of the angle
@@ -176,29 +177,32 @@ def _meets_again(point: Array, middle: float, angle: float, domain: Domain, size
 
 def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
     """Whether no polynomial of the least degree has the data of both sides."""
-    k = pencil.least
-    A, b = [], []
+    k, step = pencil.least, _STEP * size
+    A, b, usual = [], [], []
     ties = iter(pencil.ties)
     for end in (one, two):
         for r, tie in zip(end.stretch.holding, ties, strict=False):
             order = max(sum(t[2]) - pencil.sectors[0].symbol.degrees[t[1]] for t in tie.terms)
             if order > k or r.nonlinear:
                 continue
-            steps = end.point + 1e-4 * size * np.arange(1, 2 + k - order)[:, None] * end.along
-            normals = np.repeat(end.normal[None, :], len(steps), axis=0)
+            steps = end.point + step * np.arange(1, 2 + k - order)[:, None] * end.along
+            X = np.concatenate([steps, end.near.points])
+            normals = np.concatenate([np.repeat(end.normal[None, :], len(steps), axis=0), end.near.normals])
             with np.errstate(all="ignore"):
-                data = -r.rest(steps, normals, r.known_data(steps), np.empty((0, len(steps))))
+                data = -r.rest(X, normals, r.known_data(X), np.empty((0, len(X))))
             if not np.isfinite(data).all():
                 return False
-            b.append(float(np.diff(data, n=k - order)[0]) / (1e-4 * size) ** (k - order))
-            A.append(_on_polynomials(tie, pencil.sectors[0].symbol, k))
+            row = np.array(_on_polynomials(tie, pencil.sectors[0].symbol, k))
+            weight = float(np.abs(row).max()) or 1.0
+            b.append(float(np.diff(data[: len(steps)], n=k - order)[0]) / step ** (k - order) / weight)
+            # As large as the data are along the whole side: what is small beside that is no jump.
+            usual.append(float(np.abs(data).max()) / size ** (k - order) / weight)
+            A.append(row / weight)
     if not A:
         return False
     matrix, target = np.array(A), np.array(b)
-    scale = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
-    matrix, target = matrix / scale[:, None], target / scale
     rest = target - matrix @ np.linalg.lstsq(matrix, target, rcond=1e-10)[0]
-    return bool(np.abs(rest).max() > 10.0 * 1e-4 * np.abs(target).max() + _JUMP * np.abs(target).max())
+    return bool(np.abs(rest).max() > _JUMP * max(usual))
 
 
 def _on_polynomials(tie: Tie, symbol: Symbol, k: int) -> list[float]:

@@ -134,8 +134,11 @@ class Search:
             trifles = [(p, o) for p, o in fitting if o.work < _TRIFLE * offer.remaining and p.is_gaining]
             plan, offer = min(trifles, key=lambda pair: pair[1].work, default=(plan, offer))
             if not hopeful and offer.work > 0.5 * self.budget.worked:
-                self._at_the_end()  # what is not expected to help is not begun when it takes long
-                return
+                # What is not expected to help is not begun when it takes long, unless little is missing.
+                self._settle()
+                if self.winner is not None or self.best is not plan or not plan.is_within_reach:
+                    self._at_the_end()
+                    return
             expected = self.budget.pace(plan) * offer.work
             if self.found is not None and expected > max(self.budget.spent, _SHORT):
                 now = self.found

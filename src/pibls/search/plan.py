@@ -78,6 +78,13 @@ class Plan(ABC):
         """Whether its last attempt was much better than the one before."""
         return len(self.marks) > 1 and self.marks[-1] < 0.3 * self.marks[-2]
 
+    @property
+    def is_within_reach(self) -> bool:
+        """Whether the estimate is not far above the tolerance."""
+        if self.best is None or not self.error.checked:
+            return False
+        return self.excess(self.best, self.error) <= self.bench.limits.reach * self.bench.tol
+
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
         """The largest estimated error of an unknown, in units of what it is measured against."""
         if not error.checked or not np.isfinite(error.max):

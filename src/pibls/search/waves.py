@@ -141,7 +141,7 @@ class WavePlan(Plan):
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         beginning = self.extra.around and self.now.relative > _BEGINNING
-        if self._tried < _WIDTHS and (beginning or self.extra.fields):
+        if self._tried < _WIDTHS and (beginning or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
@@ -163,11 +163,12 @@ class WavePlan(Plan):
     @property
     def _is_algebraic(self) -> bool:
         """Whether corners of a nonlinear system leave more to waves than the powers that were added."""
-        return bool(self.extra.fields) and not self.bench.lowered.is_linear
+        return bool(self.extra.fields) and self.extra.strong and not self.bench.lowered.is_linear
 
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
+        nearly = self.is_within_reach
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
         if self._tried <= _CHOOSING:
@@ -179,7 +180,7 @@ class WavePlan(Plan):
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
             self.best = now
-        self._judge()
+        self._judge(ending=nearly)
 
     def _is_flat(self, now: Attempt, last: Attempt) -> bool:
         """Whether more functions gain nothing, so close to a solution that what is left is rounding."""

@@ -1,0 +1,222 @@
+"""What NGSolve takes, meshing included, for problems of `benchmarks.shape_problems` to the wanted error.
+
+Each peer is solved with curved elements of rising order on a mesh that suits the problem, until its error is
+within the goal; the seconds are those of that one solve. Where there is no mesh generator for the shape (a
+level set), or no discretisation at hand (five dimensions), there is no peer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from benchmarks import shape_references as references
+from pibls.arrays import Array
+
+ORDERS = (3, 4, 5, 6, 8, 10, 12, 14)
+Solve = Callable[[int], tuple[Any, dict[str, Any]]]
+"""order ↦ a mesh, and functions on it by the name of the unknown."""
+
+
+def field(e: Any) -> Any:
+    """A SymPy expression of x, y, z as a coefficient function."""
+    import ngsolve as ng
+
+    x, y, z = sp.symbols("x y z")
+    words = {"sin": ng.sin, "cos": ng.cos, "exp": ng.exp, "sqrt": ng.sqrt, "log": ng.log, "atan2": ng.atan2}
+    found = sp.lambdify((x, y, z), sp.sympify(e), [words])(ng.x, ng.y, ng.z)
+    return found if isinstance(found, ng.CoefficientFunction) else ng.CF(float(found))
+
+
+def plane_mesh(outer: Any, holes: list[Any], size: float, order: int) -> Any:
+    import ngsolve as ng
+    from netgen.geom2d import CSG2d
+
+    shape = outer
+    for hole in holes:
+        shape = shape - hole
+    geometry = CSG2d()
+    geometry.Add(shape)
+    mesh = ng.Mesh(geometry.GenerateMesh(maxh=size))
+    mesh.Curve(order)
+    return mesh
+
+
+def polygon(points: list[tuple[float, float]]) -> Any:
+    from netgen.geom2d import EdgeInfo, Solid2d
+
+    parts: list[Any] = []
+    for p in points:
+        parts += [p, EdgeInfo(bc="outer")]
+    return Solid2d(parts)
+
+
+def circle(a: float, b: float, r: float, bc: str = "holes") -> Any:
+    from netgen.geom2d import Circle
+
+    return Circle(center=(a, b), radius=r, bc=bc)
+
+
+def rectangle(low: tuple[float, float], high: tuple[float, float]) -> Any:
+    from netgen.geom2d import Rectangle
+
+    return Rectangle(pmin=low, pmax=high, bc="outer")
+
+
+def poisson(mesh: Any, order: int, source: Any, value: Any, k: Any = 1.0) -> Any:
+    """∇·(k∇u) = f with values on the whole boundary."""
+    import ngsolve as ng
+
+    space = ng.H1(mesh, order=order, dirichlet=".*")
+    u, v = space.TnT()
+    form = ng.BilinearForm(space, condense=True)
+    form += k * ng.grad(u) * ng.grad(v) * ng.dx(bonus_intorder=4)
+    load = ng.LinearForm(space)
+    load += -source * v * ng.dx(bonus_intorder=6)
+    found = ng.GridFunction(space)
+    found.Set(value, ng.BND)
+    _condensed(form, load, found)
+    return found
+
+
+def _condensed(form: Any, load: Any, found: Any) -> None:
+    space = found.space
+    form.Assemble()
+    load.Assemble()
+    r = load.vec.CreateVector()
+    r.data = load.vec - form.mat * found.vec
+    r.data += form.harmonic_extension_trans * r
+    inverse = form.mat.Inverse(space.FreeDofs(coupling=True), inverse="sparsecholesky")
+    found.vec.data += inverse * r
+    found.vec.data += form.inner_solve * r
+    found.vec.data += form.harmonic_extension * found.vec
+
+
+def elastic(mesh: Any, order: int, values: Any, body: Any, where: str) -> Any:
+    """∇·σ = f, plane stress with E = 1 and ν = 0.3; displacements given at ``where``, free elsewhere."""
+    import ngsolve as ng
+
+    nu = 0.3
+    space = ng.VectorH1(mesh, order=order, dirichlet=where)
+    u, v = space.TnT()
+
+    def strain(w: Any) -> Any:
+        return 0.5 * (ng.Grad(w) + ng.Grad(w).trans)
+
+    def stress(w: Any) -> Any:
+        e = strain(w)
+        return ((1 - nu) * e + nu * ng.Trace(e) * ng.Id(2)) / (1 - nu**2)
+
+    form = ng.BilinearForm(space, condense=True)
+    form += ng.InnerProduct(stress(u), strain(v)) * ng.dx
+    load = ng.LinearForm(space)
+    load += -body * v * ng.dx(bonus_intorder=6)
+    found = ng.GridFunction(space)
+    found.Set(values, definedon=mesh.Boundaries(where))
+    _condensed(form, load, found)
+    return found
+
+
+def _one(u: Any) -> tuple[Any, dict[str, Any]]:
+    return u.space.mesh, {"u": u}
+
+
+def peers() -> dict[str, Solve]:
+    """By the name of the problem."""
+    import ngsolve as ng
+
+    from benchmarks import shape_problems as problems
+
+    x, y = problems.x, problems.y
+    smooth, load = field(problems.SMOOTH), field(problems.laplacian(problems.SMOOTH, (x, y)))
+
+    def two_holes(order: int) -> tuple[Any, dict[str, Any]]:
+        outline = polygon([(0, 0), (3, 0), (3.5, 1.5), (2, 2.5), (0.5, 2)])
+        holes = [
+            polygon([(0.7, 0.5), (1.2, 0.5), (1.2, 1.0), (0.7, 1.1)]),
+            polygon([(2, 0.8), (2.6, 1.0), (2.2, 1.6)]),
+        ]
+        return _one(poisson(plane_mesh(outline, holes, 0.7, 1), order, load, smooth))
+
+    def discs(number: int, size: float) -> Solve:
+        return lambda order: _one(references.plate(number)(size, order, 4))
+
+    def four(order: int) -> tuple[Any, dict[str, Any]]:
+        return _one(references.four_discs(0.25, order, 4))
+
+    def l_shape(order: int) -> tuple[Any, dict[str, Any]]:
+        mesh = references.graded_l(0.5, 24)
+        angle = ng.IfPos(ng.y + 1e-14, ng.atan2(ng.y, ng.x), ng.atan2(ng.y, ng.x) + 2 * np.pi)
+        value = (ng.x**2 + ng.y**2) ** (1 / 3) * ng.sin(2 * angle / 3)
+        return _one(poisson(mesh, order, ng.CF(0.0), value))
+
+    def inclusion(order: int) -> tuple[Any, dict[str, Any]]:
+        from netgen.geom2d import CSG2d
+
+        disc = circle(0.0, 0.0, 0.5, "inner").Mat("disc")
+        geometry = CSG2d()
+        geometry.Add((rectangle((-1.0, -1.0), (1.0, 1.0)) - disc).Mat("plate"))
+        geometry.Add(disc)
+        mesh = ng.Mesh(geometry.GenerateMesh(maxh=0.4))
+        mesh.Curve(order)
+        k = mesh.MaterialCF({"disc": 400.0, "plate": 1.0})
+        value = ng.x * (1 - 399.0 / 401.0 * 0.25 / (ng.x**2 + ng.y**2))
+        return _one(poisson(mesh, order, ng.CF(0.0), value, k))
+
+    def kirsch(order: int) -> tuple[Any, dict[str, Any]]:
+        mesh = plane_mesh(rectangle((-3.0, -3.0), (3.0, 3.0)), [circle(0.0, 0.0, 1.0)], 1.2, order)
+        values = ng.CF(tuple(field(e) for e in problems.kirsch_field()))
+        found = elastic(mesh, order, values, ng.CF((0.0, 0.0)), "outer")
+        return mesh, {"u": found[0], "v": found[1]}
+
+    def forty(order: int) -> tuple[Any, dict[str, Any]]:
+        mesh = plane_mesh(
+            rectangle((0.0, 0.0), (1.0, 1.0)), [circle(*d) for d in problems.discs(40)], 0.1, order
+        )
+        a = sp.sin(2 * x) * sp.cos(y) / 10
+        b = x * y**2 / 7 + sp.exp(x) * sp.sin(y) / 20
+        body = ng.CF(tuple(field(e) for e in problems.elasticity(a, b)))
+        found = elastic(mesh, order, ng.CF((field(a), field(b))), body, ".*")
+        return mesh, {"u": found[0], "v": found[1]}
+
+    return {
+        "polygon with two holes": two_holes,
+        "four discs": four,
+        "12 discs": discs(12, 0.12),
+        "40 discs": discs(40, 0.08),
+        "L-shape, r^(2/3)": l_shape,
+        "inclusion, 1 : 400": inclusion,
+        "Kirsch": kirsch,
+        "elasticity, 40 holes": forty,
+    }
+
+
+def timed(name: str, wanted: float, at: dict[str, tuple[Array, Array]]) -> dict[str, float] | None:
+    """Order, error and seconds of the first order that is within ``wanted``; None where there is no peer.
+
+    ``at`` has for each unknown the points and the values there.
+    """
+    solve = peers().get(name)
+    if solve is None:
+        return None
+    best: dict[str, float] = {}
+    for order in ORDERS:
+        began = time.process_time()
+        mesh, found = solve(order)
+        seconds = time.process_time() - began
+        errors = []
+        for unknown, (points, values) in at.items():
+            there = mesh(points[:, 0], points[:, 1])
+            held = there["nr"] >= 0
+            mine = np.asarray(found[unknown](there[held])).reshape(-1)
+            errors.append(float(np.abs(mine - values[held]).max() / np.abs(values).max()))
+        now = {"order": float(order), "error": max(errors), "seconds": seconds}
+        if not best or now["error"] < best["error"]:
+            best = now
+        if best["error"] <= wanted:
+            return best
+    return best
