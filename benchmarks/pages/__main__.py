@@ -1,12 +1,7 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
-docs/ablation.md, docs/sensitivity.md, docs/cost.md, the hard problems, docs/theory.md, docs/cases.md, docs/paper.md, the
-docs/ablation.md, docs/sensitivity.md, docs/cost.md, the hard problems in cells, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading and the PIELM page of the comparison, its report, the table of the README, what
-=======
 docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading, the PIELM page and that on shapes of the comparison, its report, the table of the README, what
->>>>>>> main
+reading, the PIELM page, those on shapes and on hard problems, the report, the table of the README, what
 docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or measured.
 """
 
@@ -43,11 +38,8 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/ablation.md": ablation.text,
         "docs/sensitivity.md": sensitivity.text,
         "docs/cost.md": cost.text,
-<<<<<<< HEAD
         "docs/benchmarks/hard-cells.md": hard_cells.text,
-=======
         "docs/benchmarks/shapes.md": shapes.text,
->>>>>>> main
         "docs/theory.md": theory.text,
         "docs/fit.md": fit.text,
         "docs/trust.md": lists.text,
