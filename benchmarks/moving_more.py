@@ -176,7 +176,7 @@ def spots(stop: int = 200) -> Evolution:
             ],
         ),
         reference,
-        lambda: lines(rates, np.concatenate(begun(ring)), ring, stop, 2, ["DOP853", "RK45", "LSODA"]),
+        lambda: lines(rates, np.concatenate(begun(ring)), ring, stop, 2, ["DOP853", "RK45"]),
         1e-6,
     )
 

@@ -28,7 +28,6 @@ SLOW = (
     "tests/test_fit_functions.py::test_a_growth_law_of_the_density",  # 10
     "tests/test_engine.py::test_the_same_bits",  # 40, 35 on a machine with a load of ten
     "tests/test_engine.py::test_the_whole_way",  # 36
-    "tests/test_rooms.py::test_a_rim_that_is_suddenly_cold",  # 50 on a machine with a load of eight
     # Many hundreds of inputs, or peers that are trained.
     "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",

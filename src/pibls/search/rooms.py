@@ -155,7 +155,11 @@ class RoomFollower:
             across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
             if across <= wanted:
                 return state
-            finer = self._finer(degree, _predicted(before, (degree, across), wanted))
+            if before is not None and 0.5 * before[1] < across < ROOMS.rounding:
+                return self._at_start(self._room(before[0]))
+            small = across < ROOMS.rounding  # it may be rounding: one step at a time
+            predicted = degree + 2 if small else _predicted(before, (degree, across), wanted)
+            finer = self._finer(degree, predicted)
             if finer is None:
                 return state
             before, degree = (degree, across), finer

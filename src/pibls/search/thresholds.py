@@ -250,6 +250,8 @@ class RoomThresholds:
     # -- windows --
     begun: float = 0.3
     """What is left out at the start, of what windows may leave."""
+    rounding: float = 1e-8
+    """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10."""
     residual: float = 30.0
     """What the equations may leave between the points, in units of tol: the second solution has the say."""
     eased: float = 1e5
