@@ -171,11 +171,15 @@ def whole(workers: int) -> dict[str, float]:
 
 
 def fresh(*words: object) -> dict[str, float]:
+    return fresh_of(__file__, *words)
+
+
+def fresh_of(file: str, *words: object) -> dict[str, Any]:
     """A measurement in a process of its own, so that peaks of memory do not mix."""
-    command = [sys.executable, str(Path(__file__).resolve()), *map(str, words)]
+    command = [sys.executable, str(Path(file).resolve()), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    print(*words, {k: float(f"{v:.3g}") for k, v in found.items()}, flush=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(*words, {k: v if isinstance(v, str) else float(f"{v:.3g}") for k, v in found.items()}, flush=True)
     return found
 
 

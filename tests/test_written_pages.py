@@ -134,3 +134,9 @@ def test_hard_cells() -> None:
     ):
         assert sentence in text
         assert low <= min(seconds[name]) <= max(seconds[name]) <= high, name
+    corner = next(
+        r
+        for r in stored("data/hard_cells.json")["runs"]
+        if r["name"] == "L-shape in cells" and r["seed"] == 0
+    )
+    assert f"r^(2/3) to 1e-5 in {corner['cells']} cells, which takes {corner['seconds']:.0f} s" in text

@@ -1,7 +1,7 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
 docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading, the PIELM page and that on shapes of the comparison, its report, the table of the README, what
+reading, the PIELM page, those on shapes and on hard problems, the report, the table of the README, what
 docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or measured.
 """
 
@@ -18,6 +18,7 @@ from benchmarks.pages import (
     checklist,
     cost,
     fit,
+    hard_cells,
     lists,
     pielm,
     reading,
@@ -37,6 +38,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/ablation.md": ablation.text,
         "docs/sensitivity.md": sensitivity.text,
         "docs/cost.md": cost.text,
+        "docs/benchmarks/hard-cells.md": hard_cells.text,
         "docs/benchmarks/shapes.md": shapes.text,
         "docs/theory.md": theory.text,
         "docs/fit.md": fit.text,

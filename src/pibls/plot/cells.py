@@ -116,7 +116,9 @@ def _draw(ax: Any, boxes: Array, errors: Array | None, cmap: str | None) -> Any:
     else:
         positive = errors[np.isfinite(errors) & (errors > 0)]
         low, high = (positive.min(), positive.max()) if len(positive) else (1e-16, 1.0)
-        shown.set_array(np.clip(np.nan_to_num(errors, nan=high, posinf=high), low, high))
+        # A cell outside of the domain has no error, and no colour.
+        clipped = np.clip(np.nan_to_num(errors, nan=high, posinf=high), low, high)
+        shown.set_array(np.ma.masked_where(errors == 0.0, clipped))
         shown.set_norm(matplotlib("colors").LogNorm(low, max(high, 1.0001 * low)))
         shown.set_cmap(cmap or "viridis")
     ax.add_collection(shown)

@@ -18,6 +18,7 @@ from pibls.arrays import Array
 from pibls.search.divided import Reference
 from pibls.space import Cells, CellTree, Node
 from pibls.space.spectrum import degree_in
+from pibls.system.traces import degree_of
 
 NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
 """Functions that a cell may have."""
@@ -36,7 +37,7 @@ def first_level(tol: float) -> int:
 @lru_cache(maxsize=64)
 def work(nodes: int, d: int) -> float:
     """(N + 2d f)³: what the elimination of a cell takes, f being the coefficients of a face."""
-    f = 2 * math.comb(degree_in(nodes, d) + d - 1, d - 1)
+    f = 2 * math.comb(degree_of(nodes, d) + d - 1, d - 1)
     return float(nodes + 2 * d * f) ** 3
 
 
