@@ -229,7 +229,7 @@ def test_check_writes_brackets_as_they_are(poisson: Path) -> None:
 
 
 def test_not_converged_is_code_1_and_written(poisson: Path, tmp_path: Path) -> None:
-    code, text = run("solve", str(poisson), "--tol", "1e-13", "--max-nodes", "40")
+    code, text = run("solve", str(poisson), "--tol", "1e-13", "--max-nodes", "16")
     assert code == 1
     assert "converged: no" in text
     assert (tmp_path / "problem.pibls").exists()

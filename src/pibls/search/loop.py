@@ -151,8 +151,9 @@ class Search:
                 math.inf if plan.is_last_word else _ROUNDING
             )
             if at_floor and plan.is_last_word and self.around is not None:
+                before = len(self.plans)
                 self._look_around(self.around())
-                if len(self.plans) > 1:
+                if len(self.plans) > before:
                     continue
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
@@ -177,13 +178,13 @@ class Search:
         if self.winner is not None or not having:
             return
         # An estimate that was made speaks for a plan, but not against one whose equations hold better.
-        closest = min(having, key=lambda p: _of(p).relative)
-        for by_estimate in (False, True):
-            plan = self.best if by_estimate else closest
+        best, closest = self.best, min(having, key=lambda p: _of(p).relative)
+        for plan in (closest, best):
             if plan is None or plan.status is not None:
                 continue
             plan.settle()
-            if plan.status is not None and plan.status.final:
+            # That nothing solves it is said of a problem only by what was best before.
+            if plan.status is not None and plan.status.final and (plan is best or plan.status.converged):
                 self.status, self.winner = plan.status, plan
                 return
 
