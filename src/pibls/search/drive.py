@@ -22,7 +22,7 @@ from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import ErrorEstimate, Norms, at_least, compare, unknowns_at
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.search.wedged import with_junctions, with_wedges, worst_wedges
@@ -136,6 +136,8 @@ def _searched(
     assert best is not None  # run() makes at least one attempt
     assert best.best is not None
     notes = dict(best.notes)
+    if "stopped" in notes and search.status is not Status.STOPPED:
+        error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
     scales = best.scales(best.best)
     notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
