@@ -22,6 +22,7 @@ from benchmarks.method_of_lines import (
     x,
     y,
 )
+from benchmarks.torus import flow_peers
 
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
 
@@ -263,7 +264,7 @@ def plate() -> Evolution:
 
 
 def vortices(stop: int = 2) -> Evolution:
-    """Taylor and Green's; the peer is given the vorticity equation, in which the pressure does not occur."""
+    """Taylor and Green's; the peer projects velocities on eight by eight points."""
     U, V, p = (sp.Function(name)(x, y, t) for name in ("u", "v", "p"))
     nu = sp.Rational(1, 100)
     fade = sp.exp(-2 * nu * t)
@@ -294,7 +295,14 @@ def vortices(stop: int = 2) -> Evolution:
             [(0, 2 * np.pi), (0, 2 * np.pi), (0, stop)],
             *(sp.lambdify((x, y, t), e) for e in (exact[2], *exact[:2])),
         ),
-        tol=1e-6,
+        lambda: flow_peers(
+            8,
+            float(nu),
+            lambda a, b: (-np.cos(a) * np.sin(b), np.sin(a) * np.cos(b)),
+            lambda c: -0.5 * np.exp(-4 * float(nu) * c),
+            stop,
+        ),
+        1e-6,
     )
 
 
