@@ -38,7 +38,7 @@ class Factors:
     @property
     def is_whole(self) -> bool:
         """Whether it is the operator itself, not its mean over space."""
-        return isinstance(self.solver, Shifted) or self.solver.is_exact
+        return self.solver.is_exact
 
 
 @dataclass(frozen=True)
