@@ -116,7 +116,7 @@ class GaussNewton:
 
         ``factors`` are those of the same matrix, where they are known.
         """
-        J, b = system.linearise(starting_values(system))
+        J, b = system.linearise(system.level(0.0))
         if factors is None:
             factors = self.linear.factor_scaled(J, row_sizes(system, J), self.linear.cond)
         w = factors.apply(b)
