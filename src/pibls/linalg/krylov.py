@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.patience import go_on
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,6 @@ def gmres(
     *,
     left: float,
     most: int,
-    check: Callable[[], None] = lambda: None,
     patience: int = 30,
     worth: float = 0.5,
 ) -> Krylov:
@@ -45,7 +45,7 @@ def gmres(
     history = [1.0]
     k = 0
     while k < most:
-        check()
+        go_on()
         w = A(V[k].reshape(b.shape)).ravel()
         for _ in (0, 1):  # twice is enough
             for j, v in enumerate(V):

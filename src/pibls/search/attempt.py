@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -78,12 +78,11 @@ def attempt(
     *,
     probe: bool = False,
     quickly: bool = False,
-    check: Callable[[], None] | None = None,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
     ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing; ``check`` is called before each step of a nonlinear solve, and raises to stop.
+    descent finds nothing.
     """
     began = time.perf_counter()
     lowered, inversion = bench.lowered, None
@@ -95,7 +94,7 @@ def attempt(
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
         system = tied(system_in(bench, space, points, key, inversion), spec, lowered.unknowns)
-        plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
+        plain = GaussNewton(rounds=0)
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )

@@ -7,7 +7,6 @@ later windows as long as the steps contract; a linear evolution whose coefficien
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,8 +68,6 @@ class WindowSolver:
     stages: Stages
     tail: float
     """What a window may leave."""
-    check: Callable[[], None] = field(default=lambda: None, repr=False)
-    """Called before each factorisation; raises where the time is over."""
     steps: int = 0
     factors: Factors | None = field(default=None, repr=False)
     _varied: int = 0
@@ -159,7 +156,7 @@ class WindowSolver:
                 if small and not solver.is_exact and moments.has_operator(operator.weights):
                     solver = None  # the whole matrix serves for ever
             if solver is None:
-                solver = Shifted.of(operator.parts(), shifts, self.check)
+                solver = Shifted.of(operator.parts(), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)

@@ -429,7 +429,6 @@ class Follower:
             rounds=0,
             continuation=0,
             tolerance=max(_LEFT * self.demand.tail, 1e-15),
-            check=lambda: self.check(t, -1, len(tree)),
         )
         if system.is_linear:
             outcome = method.linear_solve(system)
