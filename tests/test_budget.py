@@ -96,7 +96,9 @@ def _kinds() -> dict[str, pibls.Problem]:
     return {
         "a line": pibls.Problem(ROD, [one.diff(x, 2) - sp.exp(one)], [pibls.Dirichlet(one, 0)]),
         "a corner of a system": pibls.Problem(corner, elastic, at),
-        "materials": pibls.Problem(SQUARE, [pibls.div(jump * pibls.grad(flat)) + 1], [pibls.Dirichlet(flat, 0)]),
+        "materials": pibls.Problem(
+            SQUARE, [pibls.div(jump * pibls.grad(flat)) + 1], [pibls.Dirichlet(flat, 0)]
+        ),
         "moments": pibls.Problem(ROD.during(t, 0, 1), [lines.diff(t) - lines.diff(x, 2) + lines**3], moving),
         "a room": pibls.Problem(
             disc,
