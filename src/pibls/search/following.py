@@ -178,7 +178,7 @@ class WindowPlan(Plan):
             keep = (t >= low) & (t <= high)
             if since is not None and region in begun:
                 keep &= False
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = self._where(followed, since).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
