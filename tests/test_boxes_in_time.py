@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -14,6 +16,7 @@ from pibls.search.grading import Grading
 from pibls.search.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
+from pibls.system.lines import Lines
 
 x, y, z, t = sp.symbols("x y z t")
 u, v = (sp.Function(name)(x, y, t) for name in "uv")
@@ -28,7 +31,7 @@ def laplacian(f: sp.Expr) -> sp.Expr:
 
 
 def manufactured(
-    left: sp.Expr, conditions: list[object], exact: sp.Expr = SMOOTH, domain: object = SQUARE
+    left: sp.Expr, conditions: list[object], exact: sp.Expr = SMOOTH, domain: Any = SQUARE
 ) -> pibls.Problem:
     """left = what it is for the exact solution, from its values at t = 0."""
     f = next(iter(left.atoms(sp.core.function.AppliedUndef)))
@@ -66,7 +69,7 @@ def places_of(problem: pibls.Problem) -> Places:
     return places
 
 
-def lines_of(problem: pibls.Problem, sizes: tuple[int, int]) -> tuple[Places, object]:
+def lines_of(problem: pibls.Problem, sizes: tuple[int, int]) -> tuple[Places, Lines]:
     places = places_of(problem)
     first = Grading(places).first(12, True)
     return places, places.lines(Resolution(first.tree, sizes, first.repeated))
@@ -78,6 +81,7 @@ def test_it_is_the_inverse_of_the_whole_matrix(name: str) -> None:
     st = stages(3)
     moments = lines.at(0.1 * st.nodes)
     operator = moments.slopes([np.zeros((*lines.extent, 3))] * 2)
+    assert lines.frame is not None
     made = Axial.of(lines, lines.frame, operator.weights, st.values / 0.1)
     assert made is not None
     assert made.is_exact
