@@ -152,7 +152,6 @@ class WindowSolver:
             change,
             left=max(left, LINES.krylov_left[moments.lines.is_linear]),
             most=LINES.krylov_steps,
-            check=self.check,
         )
         self.krylov += found.steps
         if not found.left < LINES.krylov_lost:
