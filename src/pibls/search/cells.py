@@ -21,7 +21,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
-from pibls.search.divided import Reference, cell_system, first_tree
+from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
@@ -102,8 +102,8 @@ class CellPlan(Plan):
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
-        if any(r.region.is_sum for r in self.bench.lowered.residuals):
-            return None  # an integral couples all cells at once
+        if not sums_divide(self.bench):
+            return None
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:

@@ -7,13 +7,14 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import ProductBasis
+from pibls.domain.gauss import Rule
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
@@ -27,6 +28,7 @@ from pibls.system.lines import Group, Held, Lines, Site, group_of, without
 from pibls.system.modes import Modes
 from pibls.system.traces import Trace, beside, traces_of
 
+_SPARE = 8  # nodes of a rule beyond the functions of a cell
 _KEPT = 12  # grids whose tables are kept
 
 
@@ -38,6 +40,8 @@ class Places:
     conditions: tuple[tuple[Residual, Array, Array], ...]
     """Those at the ends: points (N, d) and normals."""
     periods: tuple[Residual, ...]
+    sums: tuple[Residual, ...]
+    """Integrals over space at every time."""
     orders: tuple[tuple[int, ...], ...]
     """The highest derivative of each unknown along each coordinate of space."""
     partner: tuple[int, ...]
@@ -86,14 +90,13 @@ class Places:
         e, lowered = bench.evolution, bench.lowered
         if e is None or lowered.dimension not in (2, 3) or not _is_box(bench):
             return None
-        if any(r.region.is_sum for r in lowered.residuals):
-            return None
         inside = [r for r in lowered.residuals if r.region.is_inside]
         if len(inside) != lowered.unknowns:
             return None
         free = [i for i in range(lowered.dimension) if i != e.axis]
         conditions: list[tuple[Residual, Array, Array]] = []
         periods: list[Residual] = []
+        sums: list[Residual] = []
         for i, r in enumerate(lowered.residuals):
             if r.region.is_inside:
                 continue
@@ -104,6 +107,10 @@ class Places:
                 return None
             elif r.region.period is not None:
                 periods.append(r)
+            elif r.region.is_sum:
+                if len(free) > 1:
+                    return None
+                sums.append(r)
             else:
                 found = ends_of(r.region, bench, free)
                 if found is None:
@@ -120,13 +127,13 @@ class Places:
             for a in free
         )
         if len(free) == 1:
-            count = sum(len(X) for _, X, _ in conditions) + len(periods)
+            count = sum(len(X) for _, X, _ in conditions) + len(periods) + len({r.name for r in sums})
             if count != sum(orders[0]):
                 return None
         elif lowered.interfaces.planes:
             return None
         partners = _partners(inside, e.axis, lowered.unknowns)
-        made = cls(bench, tuple(conditions), tuple(periods), orders, partners)
+        made = cls(bench, tuple(conditions), tuple(periods), tuple(sums), orders, partners)
         closed = all(made.repeated[free.index(r.region.period or 0)] for r in periods)
         return made if closed or len(free) == 1 else None
 
@@ -207,7 +214,7 @@ class Places:
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += self._ties(found)
-        kept = tuple(g for g in groups if g.terms)
+        kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
         rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
         modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
         return Lines(
@@ -230,6 +237,18 @@ class Places:
     def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> Group:
         site = self.grid(found, self._counts(number, found) if square else found.sizes)
         return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
+
+    def _sum(self, residual: Residual, found: Resolution) -> Group:
+        """An integral: each cell has a rule of its own."""
+        rules = [
+            residual.region.rule_in(self.bench.domain, box[list(self.free)], found.functions + _SPARE)
+            for box in found.tree.boxes
+        ]
+        counts = [len(rule.weights) for rule in rules]
+        together = Rule.joined(rules, len(self.free))
+        X, normals = (np.insert(A, self.axis, 0.0, axis=1) for A in (together.points, together.normals))
+        site = self.spots(X, np.repeat(np.arange(len(rules)), counts), found)
+        return replace(group_of(residual, (site,), normals, self.axis), weights=together.weights)
 
     def _side_points(self, r: Residual, found: Resolution, square: bool) -> tuple[Array, Array]:
         return side_points(r.region, self.bench, self.orders, self.free, found, square)

@@ -12,11 +12,11 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
 from pibls.diagnose.coverage import uncovered
-from pibls.doors import SolutionDoors
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
+from pibls.solution.doors import SolutionDoors
 from pibls.space import Space, Windows
 from pibls.status import Status
 
