@@ -2,7 +2,6 @@ r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from pibls.arrays import Array
+from pibls.linalg.patience import go_on
 
 _SINGULAR = 1e-14
 Complex = npt.NDArray[np.complex128]
@@ -76,14 +76,12 @@ class Shifted:
     solvers: tuple[Any, ...] = field(repr=False)
 
     @classmethod
-    def of(
-        cls, parts: Dense | Scattered, shifts: Complex, check: Callable[[], None] = lambda: None
-    ) -> Shifted:
-        """Raises a LinAlgError or RuntimeError where one of them is singular, and what ``check`` raises."""
+    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
+        """Raises a LinAlgError or RuntimeError where one of them is singular."""
         scale = None
         solvers = []
         for shift in shifts:
-            check()
+            go_on()
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
                 size = parts.sizes(A)

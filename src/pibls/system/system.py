@@ -64,6 +64,15 @@ class Block:
             self.residual.rest(self.points.sites[0], self.points.normals, self.data, jets)
         )
 
+    def terms(self, w: Array, space: Whole) -> Array:
+        """Σ|terms| of each row."""
+        r, X, normals = self.residual, self.points.sites[0], self.points.normals
+        jets = space.values(self.points.sites, (*r.linear, *r.nonlinear), w)
+        linear, nonlinear = np.abs(jets[: len(r.linear)]), jets[len(r.linear) :]
+        sizes = (np.abs(r.coefficients(X, normals, self.data)) * linear).sum(axis=0)
+        sizes += (np.abs(self.partials(nonlinear)) * np.abs(nonlinear)).sum(axis=0)
+        return self.points.summed(sizes)
+
     def partials(self, jets: Array) -> Array:
         return self.residual.partials(self.points.sites[0], self.points.normals, self.data, jets)
 
@@ -102,6 +111,13 @@ class System:
             if block.jets:
                 r[block.rows] += block.rest(block.values(w, self.space))
         return np.asarray(r)
+
+    def terms(self, w: Array) -> Array:
+        """Σ|terms| of each row, (rows,)."""
+        out = np.zeros(self.shape[0])
+        for block in self.blocks:
+            out[block.rows] += block.terms(w, self.space)
+        return out
 
     def jacobian(self, w: Array) -> Array:
         """J(w), (rows, columns). Of a linear system it is the stored matrix: do not write into it."""
@@ -196,11 +212,11 @@ def _assemble_region(
     data = [r.known_data(X) for r in residuals]
     coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
     for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
-        _check_finite(a, residual, X, "a coefficient")
-        _check_finite(values, residual, X, "a Python function")
+        check_finite(a, residual, X, "a coefficient")
+        check_finite(values, residual, X, "a Python function")
         if not residual.nonlinear:
             rest = residual.rest(X, points.normals, values, np.empty((0, n)))
-            _check_finite(rest[None, :], residual, X, "the source or value")
+            check_finite(rest[None, :], residual, X, "the source or value")
             constant[row] += points.summed(rest)
     kept: dict[Jet, Array] = {
         _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
@@ -311,7 +327,8 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
         target[i] += w[mine] @ phi[mine]
 
 
-def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
+def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
+    """Raise an error that names the place where a value is infinite or undefined."""
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
