@@ -17,7 +17,6 @@ from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
 from pibls.search.evolution import evolution_of, jumps_in_time
 from pibls.solution import Solution
-from pibls.space import Windows
 
 
 class Kept(Protocol):
@@ -41,7 +40,7 @@ def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) ->
     """What serves for this solution, and the chain at its parameters."""
     lowered = lower(solution.problem)
     evolution = evolution_of(lowered, solution.problem.domain)
-    windows = isinstance(solution.space, Windows)  # cells of space and time know of jumps at their faces
+    windows = bool(solution.windows)  # cells of space and time know of jumps at their faces
     if windows and evolution is not None and jumps_in_time(lowered, evolution):
         return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
     if materials_of(solution.problem) is not None:

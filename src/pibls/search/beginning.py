@@ -95,6 +95,9 @@ def moved(places: Places, state: State, resolution: Resolution) -> State:
     site = places.grid(resolution, resolution.sizes)
     X = site.points.reshape(-1, site.points.shape[-1])
     old = state.resolution
+    if len(old.sizes) > 1:
+        values = places.values(state.rates, old, resolution)
+        return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
     cells = old.tree.locate(X)
     spots = places.spots(X, cells, old)
     table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)

@@ -248,7 +248,7 @@ class CellPlan(Plan):
         space = sized.over(references, unknowns, frames)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames)
-            method = GaussNewton(rounds=0, check=self.budget.check)
+            method = GaussNewton(rounds=0)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
                 outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))

@@ -13,13 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.nodes import nodes_of
 from pibls.basis.product import ProductBasis
 from pibls.domain.gauss import Rule
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
 from pibls.search.evolution import Evolution
-from pibls.search.resolution import Resolution, nodes_of, product_of, quick_sums, shared_tables
+from pibls.search.frames import Framed, product_sums
+from pibls.search.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.sides import ends_of, side_points
 from pibls.space import Cells, Whole
 from pibls.space.tree import Joint, Numbers
@@ -84,11 +86,21 @@ class Places:
             out.append(whole and not planes)
         return tuple(out)
 
+    @cached_property
+    def framed(self) -> Framed | None:
+        """Where conditions hold on whole sides of a box: there may be many more functions then."""
+        if len(self.free) == 1 or all(self.repeated):
+            return None
+        conditions = tuple(r for r, _, _ in self.conditions)
+        return Framed.of(
+            self.bench, self.free, self.axis, self.orders, self.partner, self.repeated, conditions
+        )
+
     @classmethod
     def of(cls, bench: Bench) -> Places | None:
         """None where this is no evolution of that kind."""
         e, lowered = bench.evolution, bench.lowered
-        if e is None or lowered.dimension not in (2, 3) or not _is_box(bench):
+        if e is None or lowered.dimension not in (2, 3, 4) or not _is_box(bench):
             return None
         inside = [r for r in lowered.residuals if r.region.is_inside]
         if len(inside) != lowered.unknowns:
@@ -135,7 +147,9 @@ class Places:
         partners = _partners(inside, e.axis, lowered.unknowns)
         made = cls(bench, tuple(conditions), tuple(periods), tuple(sums), orders, partners)
         closed = all(made.repeated[free.index(r.region.period or 0)] for r in periods)
-        return made if closed or len(free) == 1 else None
+        if not closed and len(free) > 1:
+            return None
+        return made if len(free) < 3 or made.framed is not None else None
 
     def basis(
         self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
@@ -171,7 +185,14 @@ class Places:
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
         X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
-        return Site(None, X, shared_tables(U, found, half), quick_sums(found, counts, half))
+        quick = quick_sums(found, counts, half) if len(nodes) == 1 else product_sums(nodes, found, half[0])
+        return Site(None, X, shared_tables(U, found, half), quick)
+
+    def values(self, coefficients: Array, old: Resolution, new: Resolution) -> Array:
+        """Functions (…, n) in one piece at the points of another resolution, (…, points)."""
+        nodes = [nodes_of(n, yes) for n, yes in zip(new.sizes, new.repeated, strict=True)]
+        plain = product_sums(nodes, old, np.ones(len(nodes)))
+        return plain((0,) * len(nodes), coefficients[..., None])[..., 0]
 
     def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
         """Single points, each in its cell."""
@@ -193,6 +214,8 @@ class Places:
     def lines(self, found: Resolution) -> Lines:
         """All rows."""
         lowered = self.bench.lowered
+        if self.framed is not None:
+            return self._framed(self.framed, found)
         square = len(self.free) == 1 or self._is_square(found)
         groups = [self._equation(i, r, found, square) for i, r in enumerate(self.equations)]
         d = lowered.dimension
@@ -220,6 +243,14 @@ class Places:
         return Lines(
             len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
         )
+
+    def _framed(self, framed: Framed, found: Resolution) -> Lines:
+        groups = [self._equation(i, r, found, True) for i, r in enumerate(self.equations)]
+        for number, (r, _, _) in enumerate(framed.conditions):
+            site, normals = framed.side(number, found)
+            groups.append(group_of(r, (site,), normals, self.axis))
+        extent = 1, self.bench.lowered.unknowns, found.functions
+        return Lines(*extent, tuple(groups), max(self.evolution.orders), frame=framed.frame(found))
 
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""

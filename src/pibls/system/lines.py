@@ -19,6 +19,7 @@ from pibls.linalg.shifted import Dense, Scattered
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
+from pibls.system.frame import Frame
 from pibls.system.modes import Modes
 
 Term = tuple[int, int, MultiIndex, int]
@@ -146,6 +147,8 @@ class Lines:
     """The highest derivative in time."""
     modes: Modes | None = None
     """Where all coordinates of space repeat themselves, and nothing else holds than the equations."""
+    frame: Frame | None = None
+    """Where the rows are products of points along the coordinates of a box."""
 
     @property
     def extent(self) -> tuple[int, int, int]:
@@ -255,6 +258,21 @@ class Moments:
                 sizes = (np.abs(g.weights) @ sizes)[None]
             out.append((g.summed(rest + parts.sum(axis=0)), sizes))
         return out
+
+    def changed(self, rates: Sequence[Array]) -> Callable[[Sequence[Array]], Array]:
+        """How r changes with ∂_t^a u: changes of these as arrays like them ↦ (rows, moments)."""
+        weights = []
+        for g, held in zip(self.lines.groups, self.held, strict=True):
+            W = held.coefficients
+            if len(g.terms) > g.known:
+                W = np.concatenate([W, held.slopes(self.lines.jets(g, rates, g.terms[g.known :]))])
+            weights.append(W)
+
+        def apply(moved: Sequence[Array]) -> Array:
+            pairs = zip(self.lines.groups, weights, strict=True)
+            return np.concatenate([(W * self.lines.jets(g, moved, g.terms)).sum(axis=0) for g, W in pairs])
+
+        return apply
 
     def slopes(self, rates: Sequence[Array]) -> Operator:
         """∂r/∂(∂_t^a u), the mean over all moments."""
