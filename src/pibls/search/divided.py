@@ -16,10 +16,10 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
-from pibls.space import Cells, CellTree, Whole, crossed
+from pibls.search.cornered import Cornered
+from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
-from pibls.system.placing import place_in
 from pibls.system.points import Points, PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
@@ -69,29 +69,30 @@ def cell_system(
     engine: Engine = HERE,
     spared: Callable[[Region, Array], bool] = lambda region, box: False,
     frames: Array | None = None,
+    corners: Cornered | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
     ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
-    cells have their functions and points, where those are not the cells.
+    cells have their functions and points, where those are not the cells. ``corners`` is what the space has
+    of them.
     """
+    corners = corners or Cornered()
     regions = dict.fromkeys(r.region for r in lowered.residuals)
+    boxes = space.tree.boxes
     points = [
-        partial(_placed, [r for r in regions if not spared(r, box)], domain, box, part.nodes)
-        for box, part in zip(space.tree.boxes if frames is None else frames, space.parts, strict=True)
+        partial(corners.placed, [r for r in regions if not spared(r, frame)], domain, box, frame, part.nodes)
+        for box, frame, part in zip(boxes, boxes if frames is None else frames, space.parts, strict=True)
     ]
-    return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space), engine)
-
-
-def _placed(regions: list[Region], domain: Domain, box: Array, nodes: int) -> dict[Region, PointSet]:
-    """The points of some regions in a cell."""
-    return {region: place_in(region, domain, box, nodes) for region in regions}
+    ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
+    return CellSystem.of(without_pairs(lowered), points, space, ties, engine, shared)
 
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
     """The same with given points, each of them in the cell that holds it."""
     for residual in bench.lowered.residuals:
-        if residual.region.is_sum:  # it refuses to be placed in a cell, in its own words
+        if residual.region.is_sum and bench.evolution is not None:
+            # It refuses to be placed in a cell, in its own words.
             residual.region.place(bench.domain, Points(1, 1), bench.stream(0), bench.box, name=residual.name)
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
@@ -102,7 +103,8 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
         cells = space.tree.locate(found.sites[0] - inwards)
         for cell in np.unique(cells):
             rows = np.flatnonzero(cells == cell)
-            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
+            weights = None if found.weights is None else found.weights[:, rows]
+            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows], weights)
     lowered = bench.lowered
     given: list[Placing] = [partial(_given, mine) for mine in points]
     ties = ties_of(lowered, bench.domain, space)
@@ -128,8 +130,9 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
             counts[r.linear[0].unknown] += 1
     out = []
     faces = lowered.interfaces
+    smooth = [bare(part).nodes for part in space.parts]
     for joint in space.tree.joints(tuple(repeated)):
-        nodes = space.parts[joint.low].nodes, space.parts[joint.high].nodes
+        nodes = smooth[joint.low], smooth[joint.high]
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]

@@ -71,6 +71,8 @@ class GaussNewton:
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
+    patience: int = 2
+    """Slow steps near the solution after which it ends."""
     check: Callable[[], None] = field(default=_go_on, repr=False, compare=False)
     """Called before each step; raises to stop."""
 
@@ -179,7 +181,7 @@ class GaussNewton:
             left = change * min(change / before, 1.0) if before > 0 else change
             before = change
             settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
-            if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
+            if settled or slow >= (1 if relative < _FLOOR else self.patience) or stuck >= 6:
                 status = Status.SOLVED
                 break
         if status is Status.SOLVED and relative > _SOLVED:

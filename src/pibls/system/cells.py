@@ -22,12 +22,34 @@ from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import Cells, Space
+from pibls.space import Cells, Joint, Space, Whole
 from pibls.system import pieces
-from pibls.system.pieces import Job, Placing, Side
+from pibls.system.pieces import Chain, Job, Placing, Side
+from pibls.system.tied import Index
 from pibls.system.traces import Tied
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Coefficients that are one: within a cell (`tied`), and the same number of them in all cells."""
+
+    index: Mapping[int, Index] = field(repr=False)
+    everywhere: int = 0
+    """The first so many, after those that are common to the unknowns of a cell, are those of all cells."""
+    apart: Mapping[int, tuple[Whole, Index]] = field(default_factory=dict, repr=False)
+    """The functions of a cell without these, and which of their coefficients are one: what faces tie."""
+
+    def on_faces(self, space: Cells, c: int) -> Whole:
+        return self.apart[c][0] if c in self.apart else space.parts[c]
+
+    def columns(self, space: Cells) -> list[int]:
+        """How many coefficients each cell has to look for."""
+        return [
+            int(self.index[c].max()) + 1 if c in self.index else part.columns
+            for c, part in enumerate(space.parts)
+        ]
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,7 @@ class CellSystem:
     """How many nonlinear values each cell has."""
     ties: tuple[Tied, ...] = field(repr=False)
     """What holds on each face."""
+    shared: Shared = field(default_factory=lambda: Shared({}), repr=False)
 
     @classmethod
     def of(
@@ -55,9 +78,12 @@ class CellSystem:
         space: Cells,
         ties: Sequence[Tied],
         engine: Engine = HERE,
+        alike: Shared | None = None,
     ) -> CellSystem:
         """``points`` give those of each cell when they are called."""
-        sides, layout, expected = divided(space, ties, engine)
+        alike = alike or Shared({})
+        names = tuple(dict.fromkeys(r.name for r in lowered.residuals if r.region.is_sum))
+        sides, chains, layout, expected = divided(space, ties, engine, names, alike)
         touched, cells = layout.touched, len(space.parts)
         if len(layout.bundles) == 1:
             engine = HERE  # there is nothing to share
@@ -66,7 +92,7 @@ class CellSystem:
         shared = engine.put(lowered)
         jobs = [
             tuple(
-                Job(c, points[c], space.parts[c], tuple(sides[c]))
+                Job(c, points[c], space.parts[c], tuple(sides[c]), chains[c], alike.index.get(c), alike.apart.get(c))
                 for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
             )
             for bundle in layout.bundles
@@ -81,8 +107,27 @@ class CellSystem:
                 counts[c] = count
         return cls(
             space, lowered.is_linear, engine, layout, tuple(made),
-            tuple(heights.tolist()), tuple(counts.tolist()), tuple(ties),
+            tuple(heights.tolist()), tuple(counts.tolist()), tuple(ties), alike,
         )  # fmt: skip
+
+    def function(self, w: Array) -> Array:
+        """The coefficients of the space."""
+        parts = []
+        for c, rows in enumerate(self._own_rows):
+            mine, index = w[self.layout.columns[c]], self.shared.index.get(c)
+            # A cell outside of the domain has no rows, and no functions, also not those of all cells.
+            mine = mine if rows or self.shared.everywhere == 0 else np.zeros_like(mine)
+            parts.append(mine if index is None else mine[index])
+        return np.concatenate(parts)
+
+    @property
+    def _own_rows(self) -> list[int]:
+        """How many rows each cell has besides those of its faces."""
+        out = [0] * len(self.space.parts)
+        for parts, rows in zip(self.layout.touched, self.heights, strict=True):
+            if len(parts) == 1:
+                out[parts[0]] = rows
+        return out
 
     def later(
         self, residuals: Mapping[str, Residual], space: Cells, axis: int, shift: float
@@ -148,7 +193,7 @@ class CellSystem:
                 worst[c], places[c] = value, place
         r = self.residual(w)
         for rows, parts in zip(self._frame.strips, self.layout.touched, strict=True):
-            if len(parts) == 2:
+            if len(parts) > 1 and parts[1] < len(boxes) + len(self.ties):
                 c, tied = parts[0], self.ties[parts[1] - len(boxes)]
                 value, place = tied.apart(r[rows], sizes, float(halves[c, tied.joint.axis]))
                 if value > worst[c]:
@@ -202,23 +247,33 @@ class CellSystem:
 
 
 def divided(
-    space: Cells, ties: Sequence[Tied], engine: Engine = HERE
-) -> tuple[list[list[Side]], Layout, list[int]]:
-    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have."""
-    cells = len(space.parts)
+    space: Cells,
+    ties: Sequence[Tied],
+    engine: Engine = HERE,
+    names: tuple[str, ...] = (),
+    alike: Shared | None = None,
+) -> tuple[list[list[Side]], list[Chain], Layout, list[int]]:
+    """The faces of each cell, how it is chained to the next one by sums of these names and by what is alike
+    in all cells, how the elimination is laid out, and the rows that its strips will have."""
+    cells, alike = len(space.parts), alike or Shared({})
     sides: list[list[Side]] = [[] for _ in space.parts]
     for number, tied in enumerate(ties):
-        pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
+        pair = alike.on_faces(space, tied.joint.low), alike.on_faces(space, tied.joint.high)
         sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
         sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
-    touched = [parts for c, mine in enumerate(sides) for parts in ((c,), *((c, s.face) for s in mine))]
-    expected = [
-        rows
-        for part, mine in zip(space.parts, sides, strict=True)
-        for rows in (int(_ROWS * part.columns), *(s.tied.rows_each for s in mine))
-    ]
-    widths = [p.columns for p in space.parts] + [t.columns for t in ties]
+    # A chain from cell to cell, in the order of the tree: it parts where the tree does.
+    links = [Joint(c, c + 1, 0, np.empty((0, 2))) for c in range(cells - 1)]
+    first = cells + len(ties)
+    second = first + (len(links) if names else 0)
+    chains = [Chain(names, alike.everywhere, first + c, second + c, c == 0, c == cells - 1) for c in range(cells)]
+    touched, expected = list[tuple[int, ...]](), list[int]()
+    for c, (part, mine, chain) in enumerate(zip(space.parts, sides, chains, strict=True)):
+        touched += [(c,), *((c, s.face) for s in mine), *((c, *parts) for parts in chain.touched)]
+        expected += [int(_ROWS * part.columns), *(s.tied.rows_each for s in mine), *chain.heights]
+    widths = alike.columns(space) + [t.columns for t in ties]
+    widths += [len(names)] * len(links) * bool(names) + [alike.everywhere] * len(links) * bool(alike.everywhere)
     columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
-    order = space.tree.groups([t.joint for t in ties])
+    joints = [*(t.joint for t in ties), *links * bool(names), *links * bool(alike.everywhere)]
+    order = space.tree.groups(joints)
     groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
-    return sides, Layout.of(touched, columns, groups, engine, expected), expected
+    return sides, chains, Layout.of(touched, columns, groups, engine, expected), expected

@@ -11,12 +11,12 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, faces_of, space_of, time_of, within
+from pibls.domain import Box, Domain, box_of, faces_of, space_of, time_of, within
 from pibls.domain.gauss import Rule
 from pibls.domain.piece import bounded
 from pibls.domain.quadrature import rule_boundary, rule_common, rule_inside, rule_rim, rule_slice, settled
 from pibls.errors import ProblemError
-from pibls.problem.regions.points import Points, PointSet
+from pibls.problem.regions.points import Points, PointSet, owned
 from pibls.problem.regions.protocol import Pen, Place, Region
 
 _MOST_POINTS = 40_000
@@ -35,6 +35,9 @@ class Extent(Protocol):
     def rule(self, space: Domain, n: int) -> Rule:
         """Points and weights in the domain without its time, about n along each side of its bounds."""
 
+    def rule_in(self, space: Domain, n: int, box: Array) -> Rule:
+        """The same of what belongs to a cell, about n along each of its sides."""
+
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         """Where that is."""
 
@@ -50,6 +53,12 @@ class Within:
         if self.shape is None or self.shape is space:
             return rule_inside(space, n)
         return rule_common(self.shape, space, n)
+
+    def rule_in(self, space: Domain, n: int, box: Array) -> Rule:
+        if self.shape is None or self.shape is space:
+            cell = Box(dict(zip(space.coordinates, box.tolist(), strict=True)))
+            return rule_common(cell, space, n)
+        return _share(self, space, box)
 
     def refused(self) -> ProblemError:
         """There is nothing of it in the domain."""
@@ -85,6 +94,9 @@ class Along:
         faces = getattr(region, "faces", ())
         return rule_rim(faces, n, box_of(space), lambda X: within(space, X) & region.relation(X))  # type: ignore[attr-defined]
 
+    def rule_in(self, space: Domain, n: int, box: Array) -> Rule:
+        return _share(self, space, box)
+
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return self.region.words(coordinates, pen)
 
@@ -97,6 +109,9 @@ class Nothing:
 
     def rule(self, space: Domain, n: int) -> Rule:
         return Rule.inside(box_of(space).mean(axis=1)[None, :], np.ones(1))
+
+    def rule_in(self, space: Domain, n: int, box: Array) -> Rule:
+        return _share(self, space, box)
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return ""
@@ -125,15 +140,10 @@ class Total(Place):
         *,
         name: str = "",
     ) -> PointSet:
-        if box is not None:
-            raise ProblemError(
-                name or "integral",
-                expected="one basis for the whole domain",
-                got="cells or windows, which an integral would couple all at once",
-                remedy="Leave basis out, or give one basis such as Waves(400, scale=12).",
-            )
         space = space_of(domain)
         n = _count(points.interior, len(space.coordinates))
+        if box is not None:
+            return self._in_cell(space, domain, n, box)
         if not all(face.has_chart for face in faces_of(space)):
             # Two solutions must not share what a rule of low order leaves.
             n += int(_OTHER * rng.integers(3))
@@ -141,6 +151,18 @@ class Total(Place):
         if not len(found.weights) and isinstance(self.extent, Within):
             raise self.extent.refused()
         return self._over(found, domain, points, rng)
+
+    def _in_cell(self, space: Domain, domain: Domain, n: int, box: Array) -> PointSet:
+        """What a cell adds to the sum."""
+        if time_of(domain) is not None:
+            raise ProblemError(
+                "integral",
+                expected="one basis for all of space and time",
+                got="cells or windows in time, which an integral would couple all at once",
+                remedy="Leave basis out, or give one basis such as Waves(400, scale=12).",
+            )
+        found = self.extent.rule_in(space, n, box)
+        return PointSet((found.points,), found.normals, found.weights[None, :])
 
     def place_in(
         self, space: Domain, domain: Domain, points: Points, rng: np.random.Generator
@@ -177,6 +199,13 @@ def _count(interior: int, d: int) -> int:
     wanted = interior // 2 + 16 if d == 1 else ceil((1.2 if d == 2 else 1.6) * interior ** (1 / d)) + 6
     # In steps, so that few rules are made.
     return int(min(8 * ceil(wanted / 8), _MOST_POINTS ** (1 / d), 200))
+
+
+def _share(extent: Extent, space: Domain, box: Array) -> Rule:
+    """Of a rule for the whole domain what belongs to a cell."""
+    found = rule_for(extent, space, _FINEST[len(box)])
+    mine = owned(found.points, box, space)
+    return Rule(found.points[mine], found.weights[mine], found.normals[mine])
 
 
 _made: list[tuple[Extent, Domain, int, Rule]] = []
