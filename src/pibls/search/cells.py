@@ -279,10 +279,10 @@ class CellPlan(Plan):
             return usual.linear_solve(system)
         if self.guess is not None and self._key == 1:
             return usual.descend(system, system.values_of(self.guess, np.empty(0)))
-        quick = replace(usual, truncation=0.0)
+        quick = replace(usual, truncation=0.0, to_the_last=False)
         if before is not None and before.relative < self.bench.limits.trust_start:
             start = system.values_of(*before.function)
-            return replace(quick, patience=1).descend(system, start, before.relative)
+            return quick.descend(system, start, before.relative)
         outcome = quick.descend(system, starting_values(system))
         if outcome.status is Status.STALLED and not outcome.relative < _RESOLVED:
             return usual.solve(system, self.bench.stream(3, 2000 + self._key))
