@@ -95,7 +95,7 @@ class Cut(Here):
 def counted(side: int, workers: int) -> dict[str, float]:
     """Operations, the longest chain of them, memory and traffic, before anything is solved."""
     bench, space = spaces(side)
-    _, _, layout, heights = divided(space, ties_of(bench.lowered, bench.domain, space), Cut(workers))
+    _, layout, heights = divided(space, ties_of(bench.lowered, bench.domain, space), Cut(workers))
     work, demand = layout.work(heights), layout.demand(heights)
     longest: list[float] = []
     for mine, bundle in zip(work, layout.bundles, strict=True):

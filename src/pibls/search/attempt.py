@@ -14,6 +14,7 @@ from pibls.basis import BasisSpec
 from pibls.linalg.threads import sensible_threads
 from pibls.search.bench import Bench
 from pibls.search.counts import ROUGH, default_points
+from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.pieced import fitted
 from pibls.search.probe import UNPROBED, Probed, probed_at
@@ -128,8 +129,6 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
         return bench.pieced.system(space, points, bench.stream(2, key))
     where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
     if isinstance(space, Cells):
-        from pibls.search.divided import scattered_system
-
         return scattered_system(bench, space, where)
     assert isinstance(space, Whole)
     return held_or_streamed(bench.lowered, where, space)
@@ -147,7 +146,16 @@ def tied(
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
+    shares = shares_in(bench, space) if isinstance(space, Cells) else {}
+    lowered, box = bench.lowered, bench.box
+    if shares:  # over layers only a rule of every cell is a rule
+        rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
+        held_out = {region: found for region, found in bench.held_out.items() if region not in shares}
+        judged, unknowns = residuals_at(rest, held_out, space, w, box, known=bench.known)
+        sums = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region in shares))
+        judged |= residuals_at(sums, shares, space, w, box, np.abs(unknowns).max(axis=1, initial=0.0))[0]
+        return judged, unknowns
+    judged, unknowns = residuals_at(lowered, bench.held_out, space, w, box, known=bench.known)
     if bench.pieced is not None:
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
         judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
@@ -155,15 +163,26 @@ def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Arra
 
 
 def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
-    """max|u - g| of each unknown where its values g are given: on the boundary, at the start."""
+    """max|u - g| of each unknown where its values g are given: on the boundary, at the start, as a mean."""
     out = np.zeros(bench.lowered.unknowns)
+    means: dict[str, Array] = {}
     for r in bench.lowered.residuals:
         known, found = bench.known.get(id(r)), residuals.get(r.name)
-        if known is None or found is None or r.nonlinear or r.region.is_sum or r.region.is_inside:
+        if known is None or found is None or r.nonlinear or r.region.is_inside:
+            continue
+        if r.region.is_sum:
+            mine = means.setdefault(r.name, np.zeros(bench.lowered.unknowns))
+            weights = np.abs(np.asarray(bench.held_out[r.region].weights)).ravel()
+            for jet, c in zip(r.linear, known.coefficients, strict=True):
+                mine[jet.unknown] += float(weights @ np.abs(c)) if not any(jet.alpha) else 0.0
             continue
         if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
             k = r.linear[0].unknown
             out[k] = max(out[k], found.max / float(np.abs(known.coefficients).max(initial=0.0)))
+    for name, mine in means.items():
+        # Two solutions share what a rule leaves: it shows in another rule.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out = np.maximum(out, np.where(mine > 0, residuals[name].max / mine, 0.0))
     return out
 
 

@@ -190,6 +190,8 @@ def _peak(residual: Residual, domain: Domain) -> Peak:
 
 def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
     """The same points, and those towards the corners and at the rims of holes."""
+    if region.is_sum:
+        return extra.summed(region, found, 1.7)
     if region.is_inside and len(extra.near):
         sites = np.concatenate([found.sites[0], extra.near])
         return PointSet((sites,), np.zeros_like(sites))

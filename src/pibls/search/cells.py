@@ -22,7 +22,7 @@ from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.cornered import Cornered
-from pibls.search.divided import Reference, cell_system, first_tree
+from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
@@ -106,8 +106,8 @@ class CellPlan(Plan):
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
-        if self.bench.evolution is not None and any(r.region.is_sum for r in self.bench.lowered.residuals):
-            return None  # it couples all cells at every time
+        if not sums_divide(self.bench):
+            return None
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:
@@ -255,7 +255,9 @@ class CellPlan(Plan):
         corners = Cornered.of(bench.extra, shrink)
         space = corners.space(sized.over(references, unknowns, frames))
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames, corners=corners)
+            system = cell_system(
+                bench.lowered, bench.domain, space, bench.engine, frames=frames, corners=corners
+            )
             outcome = self._newton(system, near or self.best or self.start)
             w = system.function(outcome.w)
             judged, values = judge(bench, space, w)

@@ -1,8 +1,9 @@
-r"""u_k = A_c w_{k,c} + B_k γ + C_{k,c} v_c: waves of a cell, functions of corners in all cells, and in their own.
+r"""u_k = A_c w_{k,c} + B_k γ + C_{k,c} v_c: waves of a cell, functions of corners in all cells and in theirs.
 
-Beside a corner of a system no polynomial of a cell is any good, however small the cell: the leading functions
-of the corner, whose coefficients γ are the same in all cells, are taken out of what waves have to do. What
-is left of higher degree, and of lower terms of the equations, is singular in one cell only, and is added there.
+Beside a corner of a system no polynomial of a cell is any good, however small the cell: the leading
+functions of the corner, whose coefficients γ are the same in all cells, are taken out of what waves have to
+do. What is left of higher degree, and of lower terms of the equations, is singular in one cell only, and is
+added there.
 """
 
 from __future__ import annotations
@@ -84,11 +85,12 @@ class Cornered:
         found = {r: place_in(r, domain, cell if r.is_sum else frame, nodes) for r in regions}
         if not self.holds(cell):
             return found
-        return self.extra.within(partial(_holds, cell)).placed(found)
+        mine = {r: points for r, points in found.items() if not r.is_sum}
+        return found | self.extra.within(partial(_holds, cell)).placed(mine)
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self.here)
 
 
 def _holds(box: Array, X: Array) -> Mask:
-    return np.asarray(((X >= box[:, 0]) & (X <= box[:, 1])).all(axis=1))
+    return np.asarray(((box[:, 0] <= X) & (box[:, 1] >= X)).all(axis=1))

@@ -11,7 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import WaveBasis, Waves
-from pibls.domain import Domain
+from pibls.domain import Domain, time_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
@@ -20,10 +20,12 @@ from pibls.search.cornered import Cornered
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
-from pibls.system.points import Points, PointSet
+from pibls.system.placing import place_in
+from pibls.system.points import PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
 _INWARDS = 1e-9
+_FINER = 1.5
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ def cell_system(
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     boxes = space.tree.boxes
     points = [
-        partial(corners.placed, [r for r in regions if not spared(r, frame)], domain, box, frame, part.nodes)
-        for box, frame, part in zip(boxes, boxes if frames is None else frames, space.parts, strict=True)
+        partial(corners.placed, [r for r in regions if not spared(r, box)], domain, box, frame, part.nodes)
+        for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
     ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
     return CellSystem.of(without_pairs(lowered), points, space, ties, engine, shared)
@@ -90,21 +92,20 @@ def cell_system(
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
     """The same with given points, each of them in the cell that holds it."""
-    for residual in bench.lowered.residuals:
-        if residual.region.is_sum and bench.evolution is not None:
-            # It refuses to be placed in a cell, in its own words.
-            residual.region.place(bench.domain, Points(1, 1), bench.stream(0), bench.box, name=residual.name)
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
         if region.period is not None:
+            continue
+        if region.is_sum:
+            for mine, box, part in zip(points, space.tree.boxes, space.parts, strict=True):
+                mine[region] = place_in(region, bench.domain, box, part.nodes)
             continue
         # A point on the boundary belongs to the cell that has the domain on its side.
         inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
         cells = space.tree.locate(found.sites[0] - inwards)
         for cell in np.unique(cells):
             rows = np.flatnonzero(cells == cell)
-            weights = None if found.weights is None else found.weights[:, rows]
-            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows], weights)
+            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
     lowered = bench.lowered
     given: list[Placing] = [partial(_given, mine) for mine in points]
     ties = ties_of(lowered, bench.domain, space)
@@ -169,3 +170,21 @@ def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trac
         return out
 
     return jump
+
+
+def sums_divide(bench: Bench) -> bool:
+    """Whether integrals can be taken cell by cell: not where times are those of the cells."""
+    sums = [r.region for r in bench.lowered.residuals if r.region.is_sum]
+    return not sums or (time_of(bench.domain) is None and all(r.is_divisible(bench.domain) for r in sums))
+
+
+def shares_in(bench: Bench, space: Cells) -> dict[Region, PointSet]:
+    """The points of all integrals, cell by cell, other ones than are fitted."""
+    regions = dict.fromkeys(r.region for r in bench.lowered.residuals if r.region.is_sum)
+    pairs = list(zip(space.tree.boxes, space.parts, strict=True))
+    return {
+        region: PointSet.joined(
+            [place_in(region, bench.domain, box, int(_FINER * part.nodes)) for box, part in pairs]
+        )
+        for region in regions
+    }

@@ -26,8 +26,8 @@ from pibls.errors import ProblemError
 from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.program import program
-from pibls.problem.regions import PointSet
-from pibls.space import Choice, Field, Tied
+from pibls.problem.regions import Points, PointSet
+from pibls.space import Choice, Field, Tied, graded_towards
 
 _STRONG = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
 _MOST_CORNERS = 24
@@ -44,6 +44,9 @@ _ORDERS = (
 )  # the highest n of r⁻ⁿ around a hole, attempt after attempt
 _CORNERS = (500, 1000, 2000, 4000)  # functions at all corners together
 _LEAST_SHARE = 0.1
+_SUMMED = {False: 20, True: 40}
+"""Halvings towards a corner: 20 integrate r^(1/2) to rounding; the pressure of a system may be 1/r."""
+_IN_BOX = (36, 1000)  # points of a rule inside the smallest boxes, and more in one that is the whole domain
 _HELD_ORDERS = 6  # points that judge each rim are those of so many orders
 
 
@@ -79,6 +82,8 @@ class Enrichment:
     """
     fields: tuple[Field, ...] = field(default=(), compare=False, repr=False)
     """Functions of all unknowns together."""
+    tips: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """The corners at which a solution has a power that is no whole number."""
 
     def __bool__(self) -> bool:
         return bool(self.parts) or bool(self.around) or bool(self.fields)
@@ -108,7 +113,9 @@ class Enrichment:
         """The points that are fitted, with more of them towards the corners."""
         out = dict(where)
         for region, found in where.items():
-            if region.is_inside and len(self.inner):
+            if region.is_sum:
+                out[region] = self.summed(region, found, 1.0)
+            elif region.is_inside and len(self.inner):
                 X = np.concatenate([found.sites[0], self.inner])
                 out[region] = PointSet((X,), np.zeros_like(X))
             elif self.rim is not None and region.is_boundary and region.sites == 1:
@@ -121,6 +128,24 @@ class Enrichment:
                 X = np.concatenate([found.sites[0][kept], more.points])
                 out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
+
+    def summed(self, region: Region, found: PointSet, finer: float) -> PointSet:
+        """The points of an integral, in boxes that shrink towards the corners: r^(2/3) is no polynomial."""
+        if not len(self.tips) or len(found) == 1 or self.domain is None:
+            return found
+        if not region.is_divisible(self.domain):
+            return found
+        box = box_of(self.domain)
+        boxes = graded_towards(box, self.tips, _SUMMED[bool(self.fields)]).boxes
+        sizes = ((boxes[:, :, 1] - boxes[:, :, 0]) / (box[:, 1] - box[:, 0])).max(axis=1)
+        counts = finer * (_IN_BOX[0] + _IN_BOX[1] * sizes**2)
+        rng = np.random.default_rng(0)
+        return PointSet.joined(
+            [
+                region.place(self.domain, Points(int(n), 1), rng, here)
+                for here, n in zip(boxes, counts, strict=True)
+            ]
+        )
 
     def within(self, locates: Callable[[Array], Mask]) -> Enrichment:
         """What of it lies in a piece of the domain; what is nowhere in particular is in all of them."""
@@ -208,6 +233,7 @@ def enrichment_of(
         domain,
         around.rim(_HELD_ORDERS, 0.3) if around else None,
         mild,
+        tips=np.array([c.point for c in singular]).reshape(-1, 2),
     )
 
 

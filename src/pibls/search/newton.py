@@ -16,16 +16,14 @@ from pibls.arrays import Array
 from pibls.linalg.shifted import Shifted
 from pibls.search.beginning import State, moved
 from pibls.search.chain import Places
+from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
+from pibls.search.march import NoWindowError
 from pibls.search.resolution import Resolution
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
 from pibls.system.lines import Lines, Moments
 from pibls.system.modal import Modal
-
-
-class NoWindowError(Exception):
-    """The equations of a window were not solved."""
 
 
 @dataclass
@@ -92,7 +90,7 @@ class WindowSolver:
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if past is not None and not lines.is_linear:
             U = self._continued(state, past, times, sizes)
-        old, last, fresh = self.factors, math.inf, False
+        old, fresh = self.factors, False
         if (
             old is None
             or old.resolution != state.resolution
@@ -101,7 +99,7 @@ class WindowSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        slow, ratio = 0, 1.0
+        going = Contraction()
         for step in range(LINES.steps + LINES.cheap_steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             R = moments.residual(rates)
@@ -110,39 +108,29 @@ class WindowSolver:
             if old is None:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
             if step == 0:
-                ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
+                going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
             Z = old.solver.solve(st.apart(R))
             change = st.together(Z).reshape(*shape, st.count)
-            moved = float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max()))
-            if not math.isfinite(moved):
-                raise NoWindowError
+            going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
             self.steps += 1
             U = U - change
             size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
             # What is left here goes into the rates at the end s²/h times as large, and on into later windows.
             enough = max(LINES.left * self.tail, 2e-16) * size
-            if math.isfinite(last):
-                ratio = moved / last
-            if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
+            if going.is_there(enough):
                 break
             # Steps that no longer shrink are rounding, or lead away because the matrix is from elsewhere:
             # these had ended a window near a steady state after two.
             known = old.is_whole and (fresh or lines.is_linear)
-            if step >= 1 and ratio > 0.7 and moved < (1e3 * enough if known else 0.0) + 1e-11 * size:
+            if going.is_rounding((1e3 * enough if known else 0.0) + 1e-11 * size):
                 break
-            if not old.is_whole:
-                if step >= 1 and ratio > LINES.cheap_contraction:
-                    if lines.columns > LINES.whole:
-                        raise NoWindowError
-                    self._varied = LINES.cheap_again
-                    old = None
-            elif step >= 1 and ratio > LINES.contraction:
-                slow += 1
-                if (ratio > 2.0 and fresh and step > 2) or slow > 3:
+            if old.is_whole:
+                old = None if going.wants_another(fresh) else old
+            elif going.is_slower(LINES.cheap_contraction):
+                if lines.columns > LINES.whole:
                     raise NoWindowError
-                if not fresh or ratio < 1.0:
-                    old = None  # a matrix nearer to the solution
-            last = moved
+                self._varied = LINES.cheap_again
+                old = None
         else:
             raise NoWindowError
         rates = st.rates(U, state.rates, lines.highest, h)
@@ -168,25 +156,16 @@ class WindowSolver:
 
     def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:
         """The last window's polynomials, a little further."""
-        coefficients = past.at(self.places, state.resolution)
-        s = 2.0 * (times - past.start) / (past.stop - past.start) - 1.0
-        out = coefficients @ np.polynomial.legendre.legvander(s, coefficients.shape[-1] - 1).T
+        out = extended(past.at(self.places, state.resolution), (past.start, past.stop), times)
         held = np.repeat(state.rates[0][..., None], len(times), axis=-1)
         for k, order in enumerate(self.places.evolution.orders):
             if not order:
                 held[:, k] = out[:, k]
-        far = np.abs(out - held).max()
-        size = max(float(sizes.max()), 1e-300)
-        return np.ascontiguousarray(out if np.isfinite(far) and far < 0.5 * size else held)
+        return start_from(out, held, sizes)
 
     def series(self, state: State, U: Array) -> Array:
         """Coefficients in time of every coefficient in space, (cells, unknowns, n, s + 1)."""
-        st = self.stages
-        out = np.empty((*U.shape[:3], st.count + 1))
-        every = np.concatenate([state.rates[0][..., None], U], axis=-1)
-        for k, order in enumerate(self.places.evolution.orders):
-            out[:, k] = every[:, k] @ st.series.T if order else U[:, k] @ st.bare.T
-        return out
+        return series_of(self.stages, state.rates[0], U, self.places.evolution.orders)
 
     def past(self, state: State, U: Array, t: float, stop: float) -> Past:
         """A window that the next one starts from."""

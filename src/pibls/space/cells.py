@@ -44,6 +44,14 @@ class Cells:
     def nodes(self) -> int:
         return sum(p.nodes for p in self.parts)
 
+    def each(self, w: Array) -> list[tuple[Whole, Array]]:
+        """The cells' spaces, each with its coefficients."""
+        return [(part, w[a:b]) for part, (a, b) in zip(self.parts, pairwise(self.starts), strict=True)]
+
+    def tree_over(self, box: Array) -> CellTree:
+        """The cells that divide a box."""
+        return self.tree
+
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))
         for site, X in enumerate(sites):

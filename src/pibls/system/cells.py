@@ -22,9 +22,9 @@ from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import Cells, Joint, Space, Whole
+from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
-from pibls.system.pieces import Chain, Job, Placing, Side
+from pibls.system.pieces import Alike, Job, Placing, Side
 from pibls.system.tied import Index
 from pibls.system.traces import Tied
 
@@ -35,14 +35,11 @@ _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estima
 class Shared:
     """Coefficients that are one: within a cell (`tied`), and the same number of them in all cells."""
 
-    index: Mapping[int, Index] = field(repr=False)
+    index: Mapping[int, Index] = field(default_factory=dict, repr=False)
     everywhere: int = 0
     """The first so many, after those that are common to the unknowns of a cell, are those of all cells."""
     apart: Mapping[int, tuple[Whole, Index]] = field(default_factory=dict, repr=False)
     """The functions of a cell without these, and which of their coefficients are one: what faces tie."""
-
-    def on_faces(self, space: Cells, c: int) -> Whole:
-        return self.apart[c][0] if c in self.apart else space.parts[c]
 
     def columns(self, space: Cells) -> list[int]:
         """How many coefficients each cell has to look for."""
@@ -50,6 +47,14 @@ class Shared:
             int(self.index[c].max()) + 1 if c in self.index else part.columns
             for c, part in enumerate(space.parts)
         ]
+
+    def on_faces(self, space: Cells, c: int) -> Whole:
+        """What faces tie of a cell."""
+        return self.apart[c][0] if c in self.apart else space.parts[c]
+
+    def alike(self, c: int, links: tuple[int, ...]) -> Alike | None:
+        links = links if self.everywhere else ()
+        return Alike(self.everywhere, links, self.apart[c]) if c in self.apart else None
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class CellSystem:
     """How many nonlinear values each cell has."""
     ties: tuple[Tied, ...] = field(repr=False)
     """What holds on each face."""
-    shared: Shared = field(default_factory=lambda: Shared({}), repr=False)
+    shared: Shared = field(default_factory=Shared, repr=False)
 
     @classmethod
     def of(
@@ -81,24 +86,38 @@ class CellSystem:
         alike: Shared | None = None,
     ) -> CellSystem:
         """``points`` give those of each cell when they are called."""
-        alike = alike or Shared({})
-        names = tuple(dict.fromkeys(r.name for r in lowered.residuals if r.region.is_sum))
-        sides, chains, layout, expected = divided(space, ties, engine, names, alike)
+        alike = alike or Shared()
+        sums = _rows_of_sums(lowered, points[0])
+        sides, layout, expected = divided(space, ties, engine, sums, alike)
         touched, cells = layout.touched, len(space.parts)
         if len(layout.bundles) == 1:
             engine = HERE  # there is nothing to share
         copies = 1.0 if lowered.is_linear else 2.0 + sum(len(r.nonlinear) for r in lowered.residuals)
         engine.admit(layout.demand(expected, copies))
         shared = engine.put(lowered)
+        links = [_links(c, cells, len(ties)) for c in range(cells)]
+        others = [_links(c, cells, len(ties) + (cells - 1 if sums else 0))[0] for c in range(cells)]
         jobs = [
             tuple(
-                Job(c, points[c], space.parts[c], tuple(sides[c]), chains[c], alike.index.get(c), alike.apart.get(c))
+                Job(
+                    c,
+                    points[c],
+                    space.parts[c],
+                    tuple(sides[c]),
+                    links[c][0] if sums else None,
+                    links[c][1],
+                    alike.alike(c, others[c]),
+                    alike.index.get(c),
+                )
                 for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
             )
             for bundle in layout.bundles
         ]
         frame = Spread(engine, layout, (), ())
         made = frame.each(pieces.assembled, [shared] * len(jobs), jobs)
+        if sums:
+            units = np.max([u for u in engine.get(frame.each(pieces.units_of, made)) if len(u)], axis=0)
+            made = frame.each(pieces.in_units, made, [np.where(units > 0, units, 1.0)] * len(made))
         shapes = frame.each(pieces.sizes, made)
         heights, counts = np.zeros(len(touched), dtype=int), np.zeros(cells, dtype=int)
         for bundle, (rows, values) in zip(layout.bundles, engine.get(shapes), strict=True):
@@ -122,7 +141,7 @@ class CellSystem:
 
     @property
     def _own_rows(self) -> list[int]:
-        """How many rows each cell has besides those of its faces."""
+        """How many rows each cell has besides those that it shares."""
         out = [0] * len(self.space.parts)
         for parts, rows in zip(self.layout.touched, self.heights, strict=True):
             if len(parts) == 1:
@@ -193,8 +212,8 @@ class CellSystem:
                 worst[c], places[c] = value, place
         r = self.residual(w)
         for rows, parts in zip(self._frame.strips, self.layout.touched, strict=True):
-            if len(parts) > 1 and parts[1] < len(boxes) + len(self.ties):
-                c, tied = parts[0], self.ties[parts[1] - len(boxes)]
+            if len(parts) > 1 and (face := parts[1] - len(boxes)) < len(self.ties):
+                c, tied = parts[0], self.ties[face]
                 value, place = tied.apart(r[rows], sizes, float(halves[c, tied.joint.axis]))
                 if value > worst[c]:
                     worst[c], places[c] = value, place
@@ -247,33 +266,48 @@ class CellSystem:
 
 
 def divided(
-    space: Cells,
-    ties: Sequence[Tied],
-    engine: Engine = HERE,
-    names: tuple[str, ...] = (),
-    alike: Shared | None = None,
-) -> tuple[list[list[Side]], list[Chain], Layout, list[int]]:
-    """The faces of each cell, how it is chained to the next one by sums of these names and by what is alike
-    in all cells, how the elimination is laid out, and the rows that its strips will have."""
-    cells, alike = len(space.parts), alike or Shared({})
+    space: Cells, ties: Sequence[Tied], engine: Engine = HERE, sums: int = 0, alike: Shared | None = None
+) -> tuple[list[list[Side]], Layout, list[int]]:
+    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have.
+
+    ``sums`` are the rows of integrals: as many numbers go from each cell to the next, and as many as are
+    alike in all cells.
+    """
+    cells, alike = len(space.parts), alike or Shared()
+    count = alike.everywhere
     sides: list[list[Side]] = [[] for _ in space.parts]
     for number, tied in enumerate(ties):
         pair = alike.on_faces(space, tied.joint.low), alike.on_faces(space, tied.joint.high)
         sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
         sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
-    # A chain from cell to cell, in the order of the tree: it parts where the tree does.
-    links = [Joint(c, c + 1, 0, np.empty((0, 2))) for c in range(cells - 1)]
-    first = cells + len(ties)
-    second = first + (len(links) if names else 0)
-    chains = [Chain(names, alike.everywhere, first + c, second + c, c == 0, c == cells - 1) for c in range(cells)]
     touched, expected = list[tuple[int, ...]](), list[int]()
-    for c, (part, mine, chain) in enumerate(zip(space.parts, sides, chains, strict=True)):
-        touched += [(c,), *((c, s.face) for s in mine), *((c, *parts) for parts in chain.touched)]
-        expected += [int(_ROWS * part.columns), *(s.tied.rows_each for s in mine), *chain.heights]
-    widths = alike.columns(space) + [t.columns for t in ties]
-    widths += [len(names)] * len(links) * bool(names) + [alike.everywhere] * len(links) * bool(alike.everywhere)
+    for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
+        touched += [(c,), *((c, s.face) for s in mine)]
+        expected += [int(_ROWS * part.columns), *(s.tied.rows_each for s in mine)]
+        if count:
+            links = _links(c, cells, len(ties) + (cells - 1 if sums else 0))[0]
+            touched += [(c, link) for link in links]
+            expected += [count] * len(links)
+        if sums:
+            touched.append((c, *_links(c, cells, len(ties))[0]))
+            expected.append(sums)
+    chain, chained = list(pairwise(range(cells))), [n for n in (sums, count) if n]
+    widths = alike.columns(space) + [t.columns for t in ties] + [n for n in chained for _ in chain]
     columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
-    joints = [*(t.joint for t in ties), *links * bool(names), *links * bool(alike.everywhere)]
-    order = space.tree.groups(joints)
+    order = space.tree.groups([*((t.joint.low, t.joint.high) for t in ties), *chain * len(chained)])
     groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
-    return sides, chains, Layout.of(touched, columns, groups, engine, expected), expected
+    return sides, Layout.of(touched, columns, groups, engine, expected), expected
+
+
+def _links(cell: int, cells: int, faces: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The parts of the matrix that are the sums before and after a cell, with their signs in its rows."""
+    first = cells + faces
+    both = [(first + cell - 1, 1.0)] * (cell > 0) + [(first + cell, -1.0)] * (cell < cells - 1)
+    return tuple(part for part, _ in both), tuple(sign for _, sign in both)
+
+
+def _rows_of_sums(lowered: LoweredProblem, placing: Placing) -> int:
+    """How many rows the integrals have: one for each condition, at each time."""
+    regions = {r.name: r.region for r in lowered.residuals if r.region.is_sum}
+    found = placing() if regions else {}
+    return sum(found[region].rows for region in regions.values())

@@ -37,54 +37,63 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Chain:
-    """s_c = s_(c-1) + Σ wᵢ r(xᵢ), γ_c = γ_(c+1): integrals, and coefficients that are the same in all cells.
+class Share:
+    """S_c(w_c) + μ (σ_before - σ_after) = 0: what a cell adds to integrals, which run from cell to cell.
 
-    Sums are carried on from cell to cell, and the last one is to be zero. Each subtree of cells is tied to the
-    others by two of these numbers only.
+    An integral over all cells would be a row that touches all of them. Instead σ is the sum so far, which
+    two cells have in common as they have the traces of a face.
     """
 
-    names: tuple[str, ...]
-    """Of the integrals."""
-    alike: int
-    """How many coefficients are the same."""
-    sum: int
-    """The part of the matrix that holds s_c; that before it holds s_(c-1)."""
-    link: int
-    """The part that γ_c and γ_(c+1) are to be; that before it is the one of γ_(c-1)."""
-    is_first: bool
-    is_last: bool
+    links: tuple[int, ...]
+    """The parts of the matrix that are the sum before and the sum after; the first and last have one."""
+    signs: tuple[float, ...]
+    system: System | TiedSystem = field(repr=False)
+    units: Array = field(repr=False)
+    """μ of each row."""
 
-    @property
-    def _ends(self) -> list[int]:
-        """How far back the parts of the chain are: one for the cell before, none for the next one."""
-        return [1] * (not self.is_first) + [0] * (not self.is_last)
+    def blocks(self, J: Array) -> tuple[Array, ...]:
+        return (J, *(sign * np.diag(self.units) for sign in self.signs))
 
-    @property
-    def touched(self) -> list[tuple[int, ...]]:
-        """The parts of each strip, besides the cell."""
-        out = [tuple(self.sum - back for back in self._ends)] if self.names else []
-        return out + [(self.link - back,) for back in self._ends if self.alike]
-
-    @property
-    def heights(self) -> list[int]:
-        return [len(self.names)] * bool(self.names) + [self.alike] * (len(self._ends) * bool(self.alike))
-
-    def strips(self, cell: int, columns: int, first: int) -> list[Strip]:
-        """Those of a cell, whose coefficients from ``first`` on are the same in all cells.
-
-        What the cell itself adds to the sums is taken anew about each guess.
-        """
-        out = []
-        if self.names:
-            one = np.eye(len(self.names))
-            blocks = [one if back else -one for back in self._ends]
-            out.append(Strip((cell, *self.touched[0]), (np.zeros((len(one), columns), order="F"), *blocks)))
-        for parts in self.touched[bool(self.names) :]:
-            own = np.zeros((self.alike, columns), order="F")
-            own[:, first : first + self.alike] = np.eye(self.alike)
-            out.append(Strip((cell, *parts), (own, -np.eye(self.alike))))
+    def residual(self, cell: int, w: Mapping[int, Array]) -> Array:
+        out = self.system.residual(w[cell])
+        for sign, link in zip(self.signs, self.links, strict=True):
+            out = out + sign * self.units * w[link]
         return out
+
+    @property
+    def sizes(self) -> Array:
+        """How large the rows are: μ is as large as the largest of all cells."""
+        squares = np.einsum("ij,ij->i", self.system.linear, self.system.linear)
+        for block in self.system.blocks:
+            for phi in block.jets:
+                squares[block.rows] += (block.points.summed(np.abs(phi).T) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(squares))
+
+
+@dataclass(frozen=True)
+class Alike:
+    """γ_c = γ_(c+1): coefficients that are the same in all cells, as two of them have a face in common."""
+
+    count: int
+    links: tuple[int, ...]
+    """The parts of the matrix that they are tied to, one with the cell before and one with the next."""
+    apart: tuple[Whole, Index] = field(repr=False)
+    """The functions of the cell without these, and which of their coefficients are one."""
+
+    @property
+    def first(self) -> int:
+        """Where they begin among those that are looked for."""
+        return bare(self.apart[0]).columns
+
+    def on_face(self, T: Array) -> Array:
+        """The traces of the other functions, in all columns: these are the same on both sides of a face."""
+        T = shared_columns(T, self.apart[1])
+        return np.asfortranarray(np.insert(T, [self.first] * self.count, 0.0, axis=1))
+
+    def strips(self, cell: int, columns: int) -> list[Strip]:
+        own = np.zeros((self.count, columns), order="F")
+        own[:, self.first : self.first + self.count] = np.eye(self.count)
+        return [Strip((cell, link), (own, -np.eye(self.count))) for link in self.links]
 
 
 @dataclass(frozen=True)
@@ -95,23 +104,12 @@ class Job:
     points: Placing
     space: Whole = field(repr=False)
     sides: tuple[Side, ...] = field(repr=False)
-    chain: Chain
+    links: tuple[int, ...] | None = None
+    """Of integrals that it has a share in: the sum before and after it."""
+    signs: tuple[float, ...] = ()
+    alike: Alike | None = None
     index: Index | None = field(default=None, repr=False)
     """Which of the coefficients that are looked for each one of the space is, where some are one."""
-    apart: tuple[Whole, Index] | None = field(default=None, repr=False)
-    """The same without what is the same in all cells, which is so on both sides of a face."""
-
-    def on_face(self, T: Array) -> Array:
-        """The traces of the cell, in the coefficients that are looked for."""
-        if self.apart is None:
-            return T
-        T = shared_columns(T, self.apart[1])
-        return np.asfortranarray(np.insert(T, [self.common] * self.chain.alike, 0.0, axis=1))
-
-    @property
-    def common(self) -> int:
-        """Where what is the same in all cells begins."""
-        return bare(self.space).columns
 
     def system(self, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> System | TiedSystem:
         """That of some residuals, in the functions of the cell."""
@@ -121,8 +119,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Bent:
-    """F(x, w) - P λ = 0 in some rows of a face: F is a system of its own, a flux that is not linear or an
-    integral."""
+    """F(x, w) - P λ = 0 in some rows of a face, where a flux F is not linear: F is a system of its own."""
 
     strip: int
     rows: slice
@@ -141,41 +138,69 @@ class Piece:
     ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
     jumps: tuple[Array, ...] = field(repr=False)
     bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
+    shares: tuple[Share | None, ...] = field(repr=False)
+
+    def systems_of(self, number: int) -> list[System | TiedSystem]:
+        """Of a cell its own, those of its fluxes, that of its integrals: v has their values in this order."""
+        share = self.shares[number]
+        more = [] if share is None else [share.system]
+        return [self.systems[number], *(b.system for b in self.bent[number]), *more]
 
     def all_systems(self) -> list[System | TiedSystem]:
-        """Of each cell its own and those of its fluxes: v has their values in this order."""
-        return [s for own, bent in zip(self.systems, self.bent, strict=True)
-                for s in (own, *(b.system for b in bent))]  # fmt: skip
+        """Those of all cells."""
+        return [s for number in range(len(self.cells)) for s in self.systems_of(number)]
 
 
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
-    systems, ties, jumps, bent = [], [], [], []
+    systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
     known: dict[int, Any] = {}  # both sides of a face come from one computation
     for job in jobs:
-        found = {region: chosen for region, chosen in job.points().items() if len(chosen)}
-        placed = {region: chosen for region, chosen in found.items() if not region.is_sum}
-        local = tuple(r for r in lowered.residuals if r.region in placed)
-        systems.append(job.system(replace(lowered, residuals=local), placed))
+        every = job.points()
+        found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
+        local = tuple(r for r in lowered.residuals if r.region in found)
+        systems.append(job.system(replace(lowered, residuals=local), found))
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
             rows = known.pop(side.face, None)
             if rows is None:
                 rows = known[side.face] = side.tied.rows(*side.spaces)
             T, P = rows[side.upper]
-            strips.append(Strip((job.cell, side.face), (job.on_face(T), P)))
+            strips.append(Strip((job.cell, side.face), (T if job.alike is None else job.alike.on_face(T), P)))
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
-        strips += job.chain.strips(job.cell, systems[-1].shape[1], job.common)
-        wanted.append(np.zeros(sum(job.chain.heights)))
+        if job.alike is not None:
+            strips += job.alike.strips(job.cell, systems[-1].shape[1])
+            wanted += [np.zeros(job.alike.count)] * len(job.alike.links)
         ties.append(tuple(strips))
         jumps.append(np.concatenate(wanted))
-        bent.append(_bent(job, lowered, found))
+        bent.append(_bent(job, lowered))
+        shares.append(_share(job, lowered, every))
     cells = tuple(job.cell for job in jobs)
-    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent))
+    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent), tuple(shares))
 
 
-def _bent(job: Job, lowered: LoweredProblem, found: Mapping[Region, PointSet]) -> tuple[Bent, ...]:
-    """The fluxes of a cell's faces that are not linear, and what it adds to integrals."""
+def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> Share | None:
+    """What a cell adds to the integrals; also a row for each where it adds nothing."""
+    if job.links is None:
+        return None
+    sums = tuple(r for r in lowered.residuals if r.region.is_sum)
+    system = job.system(replace(lowered, residuals=sums), {r.region: points[r.region] for r in sums})
+    return Share(job.links, job.signs, system, np.ones(system.shape[0]))
+
+
+def units_of(piece: Piece) -> Array:
+    """How large the rows of integrals are at most; nothing where there is none."""
+    found = [s.sizes for s in piece.shares if s is not None]
+    return np.asarray(np.max(found, axis=0) if found else np.empty(0))
+
+
+def in_units(piece: Piece, units: Array) -> Piece:
+    """The same with the sums measured in other units."""
+    return replace(piece, shares=tuple(s and replace(s, units=units) for s in piece.shares))
+
+
+def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
+    """The fluxes of a cell's faces that are not linear."""
     out, start = [], 0
     for number, side in enumerate(job.sides):
         for rows, flux, X in side.tied.fluxes(side.upper):
@@ -183,12 +208,6 @@ def _bent(job: Job, lowered: LoweredProblem, found: Mapping[Region, PointSet]) -
             system = job.system(replace(lowered, residuals=(flux,)), points)
             out.append(Bent(number, rows, slice(start + rows.start, start + rows.stop), system))
         start += side.tied.rows_each
-    for row, name in enumerate(job.chain.names):
-        terms = tuple(r for r in lowered.residuals if r.name == name and r.region in found)
-        if terms:
-            points = {r.region: found[r.region] for r in terms}
-            system = job.system(replace(lowered, residuals=terms), points)
-            out.append(Bent(len(job.sides), slice(row, row + 1), slice(start + row, start + row + 1), system))
     return tuple(out)
 
 
@@ -196,10 +215,12 @@ def later(
     piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
 ) -> Piece | None:
     """The same cells in a later window; None where the operator is another one."""
-    if any(piece.bent):
+    if any(piece.bent) or any(piece.shares):
         return None
     systems = []
     for cell, system in zip(piece.cells, piece.systems, strict=True):
+        if isinstance(system, TiedSystem):
+            return None
         found = moved(system, residuals, spaces[cell], axis, shift)
         if found is None:
             return None
@@ -213,11 +234,13 @@ def is_there(piece: Piece | None) -> bool:
 
 def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
     """The rows of each strip, and how many nonlinear values each cell has."""
-    heights = [rows for system, strips in zip(piece.systems, piece.ties, strict=True)
-               for rows in (system.shape[0], *map(len, strips))]  # fmt: skip
+    heights = list[int]()
+    for system, strips, share in zip(piece.systems, piece.ties, piece.shares, strict=True):
+        heights += [system.shape[0], *map(len, strips)]
+        if share is not None:
+            heights.append(len(share.units))
     counts = {
-        c: s.nonlinear_values + sum(b.system.nonlinear_values for b in bent)
-        for c, s, bent in zip(piece.cells, piece.systems, piece.bent, strict=True)
+        c: sum(s.nonlinear_values for s in piece.systems_of(number)) for number, c in enumerate(piece.cells)
     }
     return heights, counts
 
@@ -225,8 +248,8 @@ def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
 def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
     """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
     parts = [np.empty(0)]
-    for cell, system, strips, jump, bent in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    for cell, system, strips, jump, bent, share in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
     ):
         parts.append(system.residual(w[cell]))
         if strips:
@@ -235,6 +258,8 @@ def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
                 stand_in = strips[b.strip].blocks[0][b.rows] @ w[cell]
                 found[b.places] += b.system.residual(w[cell]) - stand_in
             parts.append(found)
+        if share is not None:
+            parts.append(share.residual(cell, w))
     return np.concatenate(parts)
 
 
@@ -250,7 +275,7 @@ def misfits(
     for cell, system in zip(piece.cells, piece.systems, strict=True):
         r = system.residual(w[cell])
         for block in system.blocks:
-            if block.residual.region.is_inside or block.points.weights is not None:
+            if block.residual.region.is_inside:
                 continue
             strength = block.strength(system.full(w[cell]), system.space, sizes, halves[cell])
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -264,8 +289,8 @@ def misfits(
 def values(piece: Piece, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
     found = [np.empty(0)]
-    for c, system, bent in zip(piece.cells, piece.systems, piece.bent, strict=True):
-        found += [s.values(w[c]) for s in (system, *(b.system for b in bent))]
+    for number, c in enumerate(piece.cells):
+        found += [s.values(w[c]) for s in piece.systems_of(number)]
     return np.concatenate(found)
 
 
@@ -282,8 +307,8 @@ def level(piece: Piece, u: float) -> Array:
 def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
     """The strips of J and b, linearised about v."""
     strips, targets, start = list[Strip](), [np.empty(0)], 0
-    for cell, system, ties, jump, bent in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    for cell, system, ties, jump, bent, share in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
     ):
         stop = start + system.nonlinear_values
         J, b = system.linearise(v[start:stop])
@@ -293,13 +318,19 @@ def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
             stop = start + part.system.nonlinear_values
             slopes, target = part.system.linearise(v[start:stop])
             start = stop
-            T, *others = faces[part.strip].blocks
+            T, P = faces[part.strip].blocks
             T = T.copy(order="F")
             T[part.rows] = slopes
-            faces[part.strip] = replace(faces[part.strip], blocks=(T, *others))
+            faces[part.strip] = replace(faces[part.strip], blocks=(T, P))
             wanted[part.places] += target
         strips += [Strip((cell,), (J,)), *faces]
         targets += [b, wanted]
+        if share is not None:
+            stop = start + share.system.nonlinear_values
+            slopes, target = share.system.linearise(v[start:stop])
+            start = stop
+            strips.append(Strip((cell, *share.links), share.blocks(slopes)))
+            targets.append(target)
     return tuple(strips), np.concatenate(targets)
 
 

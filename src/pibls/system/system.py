@@ -306,6 +306,8 @@ def _terms(
 def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> None:
     """target[i] += Σ w c phi over the points of row i, for phi of the points from ``start`` on."""
     q = weights.shape[1]
+    if not q:
+        return  # a cell without a share in the integral
     w = weights.ravel()[start : start + len(phi)] * c
     first, last = start // q, (start + len(phi) - 1) // q
     for i in range(first, last + 1):

@@ -79,6 +79,11 @@ class TiedSystem:
         return cast("System", self.system).blocks
 
     @property
+    def linear(self) -> Array:
+        """Of the system, with a column for each coefficient of the space."""
+        return cast("System", self.system).linear
+
+    @property
     def nonlinear_values(self) -> int:
         return cast("System", self.system).nonlinear_values
 

@@ -50,6 +50,9 @@ class Region(Protocol):
     def is_sum(self) -> bool:
         """Whether its points make rows together, which residuals of one name share: an integral."""
 
+    def is_divisible(self, domain: Domain) -> bool:
+        """Whether cells can each take their part of it."""
+
     @property
     def is_rim(self) -> bool:
         """Whether it is a curve or surface inside the domain."""
@@ -118,6 +121,9 @@ class Place:
     @property
     def continues(self) -> bool:
         return False
+
+    def is_divisible(self, domain: Domain) -> bool:
+        return True
 
     @property
     def has_normal(self) -> bool:
