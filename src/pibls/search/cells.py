@@ -111,7 +111,7 @@ class CellPlan(Plan):
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:
-            usual = _USUAL[d] * self.bench.lowered.unknowns**2
+            usual = _USUAL[d] * self.bench.lowered.unknowns
             # All of space and time at once is what an evolution comes to last.
             first, each = _FIRST[d] ** d, NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns
             work = divided(first, int(_WITH_FACES * first * each), 0, 1)

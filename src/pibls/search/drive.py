@@ -101,7 +101,9 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
     if mild and not request.enrich:
         # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
-        return _searched(_bench(problem, request), request, callback, functions, around)
+        # To corners of a system that is not linear they bring less than cells that are divided there.
+        later = functions if lowered.is_linear or not wedges else None
+        return _searched(_bench(problem, request), request, callback, later, around)
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, callback, None if extra.strong else lambda: extra, around)
