@@ -386,3 +386,59 @@ def test_the_error_over_a_shape_of_ones_own_holds() -> None:
     solution = pibls.solve(problem, tol=1e-6)
     found = solution.integral(w)
     assert abs(float(found) - np.pi) <= found.error < 1e-5
+
+
+h = sp.Function("h")(x, t)
+FRONT = sp.tanh(20 * (x - t / 2 - sp.Rational(1, 4)))
+MASS = sum(s * sp.log(sp.cosh(20 * (e - t / 2 - sp.Rational(1, 4)))) / 20 for s, e in ((1, 1), (-1, 0)))
+SWUNG = sp.cos(3 * t) * sp.exp(x)
+ALONG = {
+    "a long time": (SWUNG, 10, h.diff(x, 2), pibls.integral(h) - (sp.E - 1) * sp.cos(3 * t)),
+    "a front": (FRONT, 1, h.diff(x, 2) / 100, pibls.integral(h) - MASS),
+    "a norm": (
+        4 + SWUNG,
+        20,
+        h.diff(x, 2) / 4,
+        pibls.integral(h**2, over=pibls.Interval(x, 0, 1))
+        - sp.integrate(sp.expand((4 + SWUNG) ** 2), (x, 0, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_in_windows_of_time(name: str) -> None:
+    """Cannon's problem: what is there in all instead of what holds at one end."""
+    exact, end, space, condition = ALONG[name]
+    source = exact.diff(t) - space.subs(h, exact).doit()
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, end),
+        [sp.Eq(h.diff(t), space + source)],
+        [
+            pibls.Initial(h, exact.subs(t, 0)),
+            pibls.Dirichlet(h, exact, on=sp.Eq(x, 0)),
+            pibls.Condition(condition),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    X = np.random.default_rng(0).random((2, 400)) * [[1.0], [end]]
+    true = np.abs(solution(*X) - sp.lambdify((x, t), exact)(*X)).max()
+    assert solution.converged
+    assert true <= min(solution.error.max, 1e-7)
+
+
+def test_what_flows_nowhere_stays() -> None:
+    """∫ h = 2 in place of no flux at one end, in a nonlinear evolution."""
+    flux = h.diff(x) / 10 - h**2 / 2
+    evolution = [sp.Eq(h.diff(t), h.diff(x, 2) / 10 - h * h.diff(x))]
+    domain = pibls.Interval(x, -1, 1).during(t, 0, 1)
+    start = pibls.Initial(h, 1 + sp.cos(sp.pi * x))
+    left = pibls.Condition(sp.Eq(flux, 0), on=sp.Eq(x, -1))
+    both = [
+        pibls.solve(pibls.Problem(domain, evolution, [start, *conditions]), tol=1e-7)
+        for conditions in (
+            [pibls.Condition(sp.Eq(flux, 0))],
+            [left, pibls.Condition(sp.Eq(pibls.integral(h), 2))],
+        )
+    ]
+    X = np.random.default_rng(0).random((2, 200)) * [[2.0], [1.0]] - [[1.0], [0.0]]
+    assert np.abs(both[0](*X) - both[1](*X)).max() <= both[0].error.max + both[1].error.max

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Cells, Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.cells import CellSystem
+from pibls.system.even_odd import EvenOddSystem, Inversion
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
@@ -78,23 +79,23 @@ def attempt(
     *,
     probe: bool = False,
     quickly: bool = False,
-    check: Callable[[], None] | None = None,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
     ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing; ``check`` is called before each step of a nonlinear solve, and raises to stop.
+    descent finds nothing.
     """
     began = time.perf_counter()
-    lowered = bench.lowered
+    lowered, inversion = bench.lowered, None
     if points is None:
+        inversion = bench.inversion if method is None else None
         rough = start is not None and start.relative > bench.limits.rough_above
         points = default_points(spec, bench.domain, ROUGH if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
-        system = tied(system_in(bench, space, points, key), spec, lowered.unknowns)
-        plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
+        system = tied(system_in(bench, space, points, key, inversion), spec, lowered.unknowns)
+        plain = GaussNewton(rounds=0)
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
@@ -102,11 +103,14 @@ def attempt(
         judged, values = judge(bench, space, full.w)
         residuals = norms_by_name(judged)
         probed = UNPROBED
-        if isinstance(system, (System, TiedSystem)) and (probe or _may_wander(bench, outcome, residuals)):
+        if isinstance(system, (System, TiedSystem, EvenOddSystem)) and (
+            probe or _may_wander(bench, outcome, residuals)
+        ):
             probed = probed_at(bench, system, outcome, key, exactly=probe)
     outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(system.shape[1], outcome.steps, len(lowered.residuals))
+    fronts: int = getattr(system, "fronts", 1)
+    work = dense(system.shape[1] // fronts, fronts * outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
@@ -123,11 +127,15 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
 
 
-def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | StreamedSystem | CellSystem:
-    """The system of a problem in a space."""
+def system_in(
+    bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
+) -> System | StreamedSystem | CellSystem | EvenOddSystem:
+    """The system of a problem in a space; with an inversion in two halves, if the space has them."""
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
     where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
+    if inversion is not None and inversion.serves(space, points):
+        return inversion.system(bench.lowered, where, cast("Whole", space))
     if isinstance(space, Cells):
         return scattered_system(bench, space, where)
     assert isinstance(space, Whole)
@@ -135,11 +143,11 @@ def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | 
 
 
 def tied(
-    system: System | StreamedSystem | CellSystem, spec: Choice, unknowns: int
-) -> System | StreamedSystem | CellSystem | TiedSystem:
+    system: System | StreamedSystem | CellSystem | EvenOddSystem, spec: Choice, unknowns: int
+) -> System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem:
     """The same, with one coefficient for what is one function of several unknowns."""
     fields = getattr(spec, "fields", ())
-    if not fields or isinstance(system, CellSystem):
+    if not fields or isinstance(system, (CellSystem, EvenOddSystem)):
         return system
     return TiedSystem(system, ties_of(system.space, fields, unknowns))
 
@@ -203,7 +211,7 @@ def _seen(space: Space, bench: Bench) -> Space:
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem | TiedSystem,
+    system: System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,
@@ -211,10 +219,12 @@ def _solve(
     key: int,
     plain: GaussNewton,
 ) -> Outcome:
+    if method is None and system.is_linear:
+        return plain.linear_solve(system)
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    if system.is_linear or isinstance(system, CellSystem):
+    if isinstance(system, (CellSystem, EvenOddSystem)):
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
         return warm(system, _seen(start.space, bench), start.w, start.relative, plain)

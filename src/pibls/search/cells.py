@@ -276,7 +276,7 @@ class CellPlan(Plan):
         In cells no pivots need to be cut off on the way, which costs two to four factors each time. What is
         left at the first few cells is what they cannot do, and not for a path from easier problems to mend.
         """
-        usual = GaussNewton(rounds=0, check=self.budget.check)
+        usual = GaussNewton(rounds=0)
         if system.is_linear:
             return usual.linear_solve(system)
         if self.guess is not None and self._key == 1:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.basis.quasi import spread
+from pibls.linalg.patience import asked
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
@@ -145,9 +146,10 @@ class WindowPlan(Plan):
         if follower is None:
             return None
         try:
+            with asked(lambda: self.budget.check(until)):
+                found = follower.run() if before is None else follower.replay(before)
             if before is not None:
-                return follower.replay(before)
-            found = follower.run()
+                return found
             for note, when in (("rough", follower.rough), ("promised", follower.promised)):
                 self.notes.pop(note, None)
                 if when is not None:
@@ -178,7 +180,7 @@ class WindowPlan(Plan):
             keep = (t >= low) & (t <= high)
             if since is not None and region in begun:
                 keep &= False
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = self._where(followed, since).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))

@@ -88,8 +88,7 @@ class LineFollower(March[Held, Resolution]):
 
     @cached_property
     def _solver(self) -> WindowSolver:
-        go_on = lambda: self.check(self.evolution.start, -1, 0)  # noqa: E731
-        return WindowSolver(self.places, stages(self.moments), self.demand.tail, go_on)
+        return WindowSolver(self.places, stages(self.moments), self.demand.tail)
 
     @cached_property
     def _grading(self) -> Grading:

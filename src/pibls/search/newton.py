@@ -7,12 +7,12 @@ later windows as long as the steps contract; a linear evolution whose coefficien
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.krylov import gmres
 from pibls.linalg.shifted import Shifted
 from pibls.search.beginning import State, moved
 from pibls.search.chain import Places
@@ -22,6 +22,7 @@ from pibls.search.march import NoWindowError
 from pibls.search.resolution import Resolution
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
+from pibls.system.axial import Axial
 from pibls.system.lines import Lines, Moments
 from pibls.system.modal import Modal
 
@@ -33,12 +34,11 @@ class Factors:
     resolution: Resolution
     h: float
     weights: list[Array]
-    solver: Shifted | Modal
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the operator itself, not its mean over space."""
-        return isinstance(self.solver, Shifted) or self.solver.is_exact
+    solver: Shifted | Modal | Axial
+    is_whole: bool
+    """Whether it is the operator itself, not its mean over space."""
+    in_steps: bool = False
+    """Whether it only makes the operator nearly the identity, and the rest is done in Krylov's steps."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,8 @@ class WindowSolver:
     stages: Stages
     tail: float
     """What a window may leave."""
-    check: Callable[[], None] = field(default=lambda: None, repr=False)
-    """Called before each factorisation; raises where the time is over."""
     steps: int = 0
+    krylov: int = 0
     factors: Factors | None = field(default=None, repr=False)
     _varied: int = 0
     """For how many more matrices means over space are not tried: the coefficients vary too much."""
@@ -85,7 +84,6 @@ class WindowSolver:
         times = t + h * st.nodes
         times[-1] = stop
         moments = lines.at(times)
-        shape = (lines.cells, lines.unknowns, lines.functions)
         # Unknowns without a rate have no beginning: the last window's end is as good a start as any.
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if past is not None and not lines.is_linear:
@@ -109,8 +107,7 @@ class WindowSolver:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
             if step == 0:
                 going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
-            Z = old.solver.solve(st.apart(R))
-            change = st.together(Z).reshape(*shape, st.count)
+            change = self._change(old, moments, rates, R, max(LINES.left * self.tail, 2e-16) * size)
             going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
             self.steps += 1
             U = U - change
@@ -136,22 +133,57 @@ class WindowSolver:
         rates = st.rates(U, state.rates, lines.highest, h)
         return U, np.stack([r[..., -1] for r in rates[: max(lines.highest, 1)]])
 
+    def _change(
+        self, factors: Factors, moments: Moments, rates: list[Array], R: Array, enough: float
+    ) -> Array:
+        """What Newton's method takes off."""
+        st = self.stages
+
+        def solved(R: Array) -> Array:
+            return st.together(factors.solver.solve(st.apart(R))).reshape(rates[0].shape)
+
+        change = solved(R)
+        if not factors.in_steps:
+            return change
+        apply, nothing = moments.changed(rates), np.zeros((moments.lines.highest, *change.shape[:-1]))
+        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
+        found = gmres(
+            lambda v: solved(apply(st.rates(v, nothing, moments.lines.highest, factors.h))),
+            change,
+            left=max(left, LINES.krylov_left[moments.lines.is_linear]),
+            most=LINES.krylov_steps,
+        )
+        self.krylov += found.steps
+        if not found.left < LINES.krylov_lost:
+            raise NoWindowError
+        return found.z
+
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator, lines = moments.slopes(rates), moments.lines
         shifts = self.stages.values / h
-        solver: Shifted | Modal | None = None
+        solver: Shifted | Modal | Axial | None = None
+        in_steps = False
         try:
             small = lines.columns <= LINES.whole
             if lines.modes is not None and not (self._varied and small):
                 solver = Modal.of(lines, lines.modes, operator.weights, shifts)
                 if small and not solver.is_exact and moments.has_operator(operator.weights):
                     solver = None  # the whole matrix serves for ever
+            if lines.frame is not None:
+                rests = moments.has_operator(operator.weights)
+                solver = Axial.of(lines, lines.frame, operator.weights, shifts)
+                in_steps = solver is not None and not (solver.is_exact and rests)
+                if in_steps and rests and small:
+                    solver, in_steps = None, False  # the whole matrix serves for ever
+                if solver is None and lines.columns > LINES.most_products:
+                    raise NoWindowError
             if solver is None:
-                solver = Shifted.of(operator.parts(), shifts, self.check)
+                solver = Shifted.of(operator.parts(), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)
-        self.factors = Factors(found, h, operator.weights, solver)
+        whole = in_steps or solver.is_exact
+        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps)
         return self.factors
 
     def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:

@@ -175,7 +175,7 @@ class OrbitPlan(Plan):
         for region, chosen in bench.held_out.items():
             t = chosen.sites[0][:, 0]
             keep = (t >= low) & (t <= high)
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))

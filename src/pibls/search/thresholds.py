@@ -247,6 +247,8 @@ class LineThresholds:
     windows."""
     most_products: int = 900
     """Functions in the plane, at most; of all unknowns half as many again."""
+    most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
+    """The same of all unknowns where they are solved along each coordinate by itself."""
     most_cells: int = 300
     hardest: float = 0.05
     """Of the largest tail: cells that are divided at a beginning that does not fit …"""
@@ -300,6 +302,11 @@ class LineThresholds:
     """… as long as they shrink by that …"""
     cheap_again: int = 20
     """… and else not for so many matrices."""
+    krylov_steps: int = 60
+    krylov_left: tuple[float, float] = (1e-3, 1e-11)
+    """What Krylov's steps leave, of what is not linear and of what is …"""
+    krylov_lost: float = 0.3
+    """… and more than that is nothing: a shorter window is nearer to the identity."""
 
 
 LINES = LineThresholds()

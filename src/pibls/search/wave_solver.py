@@ -48,7 +48,6 @@ class WaveSolver:
         tree: CellTree,
         t: float,
         stop: float,
-        check: Callable[[], None],
     ) -> tuple[Whole | Cells, Array]:
         """One window of that length in these cells, whatever it is worth. Raises a `NoWindowError`."""
         e, bench = self.evolution, self.bench
@@ -80,7 +79,6 @@ class WaveSolver:
             rounds=0,
             continuation=0,
             tolerance=max(WINDOWS.left * self.tail, 1e-15),
-            check=check,
         )
         if system.is_linear:
             outcome = method.linear_solve(system)

@@ -22,7 +22,7 @@ from pibls.search.windows import NODES, Follower
 Follows = March[Any, Any]
 
 _USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows of waves take until the tolerance is met, roughly
-_QUICK = {2: 0.5, 3: 5.0}  # and those of moments
+_QUICK = {2: 0.5, 3: 5.0, 4: 20.0}  # and those of moments
 _ROOMY = {3: 6.0, 4: 30.0}  # and those of moments on any shape
 _FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
 _MOMENTS = {False: 8, True: 10}

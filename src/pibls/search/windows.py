@@ -110,7 +110,7 @@ class Follower(March[Held, CellTree]):
         self, lowered: LoweredProblem, last: Window | None, tree: CellTree, t: float, stop: float
     ) -> tuple[Whole | Cells, Array]:
         self._solver.spared = self._spared if len(self.softened) else None
-        return self._solver.solve(lowered, last, tree, t, stop, lambda: self.check(t, -1, len(tree)))
+        return self._solver.solve(lowered, last, tree, t, stop)
 
     def _first_length(self, tree: CellTree) -> float:
         """A length over which the solution hardly changes, from its rates in a tiny window."""

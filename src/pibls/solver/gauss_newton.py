@@ -12,7 +12,6 @@ that is left, which regularises the first steps and costs the last ones nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
+from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.rows import Matrix, is_held, is_streamed, norms
 from pibls.solver.homotopy import Homotopy
@@ -37,10 +37,6 @@ _FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _AS_PREDICTED = 1.02
 _SOLVED = 1e-4  # relative residual above which the end is no solution
-
-
-def _go_on() -> None:
-    """Nothing stops it."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,6 @@ class GaussNewton:
     linear: ScaledSolver = field(default_factory=RidgeQR)
     to_the_last: bool = True
     """Whether to go on where all but a little of what is left would be left by linear equations, too."""
-    check: Callable[[], None] = field(default=_go_on, repr=False, compare=False)
-    """Called before each step; raises to stop."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -119,7 +113,7 @@ class GaussNewton:
 
         ``factors`` are those of the same matrix, where they are known.
         """
-        J, b = system.linearise(starting_values(system))
+        J, b = system.linearise(system.level(0.0))
         if factors is None:
             factors = self.linear.factor_scaled(J, row_sizes(system, J), self.linear.cond)
         w = factors.apply(b)
@@ -149,7 +143,7 @@ class GaussNewton:
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         before = 0.0
         while steps < self.max_steps:
-            self.check()
+            go_on()
             needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:

@@ -2,16 +2,17 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.rows import Matrix, Rows, is_streamed, norms
+from pibls.problem.lowering import Residual
 from pibls.space import Space, Whole
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import Block, System
@@ -91,8 +92,14 @@ class TiedSystem:
         """The coefficients of the space."""
         return np.asarray(w[self.index])
 
+    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> None:
+        """Corners of evolutions are not in cells."""
+
     def residual(self, w: Array) -> Array:
         return self.system.residual(w[self.index])
+
+    def terms(self, w: Array) -> Array:
+        return self.system.terms(w[self.index])
 
     def values(self, w: Array) -> Array:
         return self.system.values(w[self.index])

@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain
+from pibls.domain.gauss import Rule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet
@@ -52,6 +53,9 @@ class Region(Protocol):
 
     def is_divisible(self, domain: Domain) -> bool:
         """Whether cells can each take their part of it."""
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
 
     @property
     def is_rim(self) -> bool:
@@ -124,6 +128,9 @@ class Place:
 
     def is_divisible(self, domain: Domain) -> bool:
         return True
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        raise NotImplementedError
 
     @property
     def has_normal(self) -> bool:

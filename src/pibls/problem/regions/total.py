@@ -132,8 +132,8 @@ class Total(Place):
         space = space_of(domain)
         if box is not None:
             d = len(space.coordinates)
-            found = _rule_in(self.extent, space, box[:d], _count(points.interior, d, in_cell=True))
-            return self._over(found, domain, points, rng, box)
+            rule = self.rule_in(domain, box[:d], _count(points.interior, d, in_cell=True))
+            return self._over(rule, domain, points, rng, box)
         n = _count(points.interior, len(space.coordinates))
         if not all(face.has_chart for face in faces_of(space)):
             # Two solutions must not share what a rule of low order leaves.
@@ -154,6 +154,10 @@ class Total(Place):
     def is_constant(self) -> bool:
         """Whether it is there once, whatever the pieces."""
         return isinstance(self.extent, Nothing)
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Points and weights in a cell of space, about n along each of its sides."""
+        return _rule_in(self.extent, space_of(domain), box, n)
 
     def is_divisible(self, domain: Domain) -> bool:
         """Whether cells can each take their share: curves and flat sides can be cut, surfaces cannot."""
