@@ -537,9 +537,7 @@ def test_what_more_functions_would_not_reach_is_not_told_to_raise_their_number()
     u = sp.Function("u")(*X)
     exact = sp.prod([sp.sin(5 * c + i) for i, c in enumerate(X)])
     domain = pibls.Box(dict.fromkeys(X, (0, 1)))
-    problem = pibls.Problem(
-        domain, [sum(u.diff(c, 2) for c in X) + 125 * exact], [pibls.Dirichlet(u, exact)]
-    )
+    problem = pibls.Problem(domain, [sum(u.diff(c, 2) for c in X) + 125 * exact], [pibls.Dirichlet(u, exact)])
     with pytest.warns(pibls.ConvergenceWarning, match="Digits come too slowly"):
         solution = pibls.solve(problem, tol=1e-6)
     assert solution.status is pibls.Status.SLOW

@@ -14,17 +14,15 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.problem.lowering import LoweredProblem, Residual
-
-_PLACES = 64
-_NOTHING = 1e-9  # of the data: a difference that is rounding
+from pibls.search.thresholds import FAMILY
 
 
 def coupled(lowered: LoweredProblem, domain: Domain, box: Array) -> tuple[tuple[int, ...], ...]:
     """The largest groups of coordinates that sources and boundary values couple, each with each."""
     d = lowered.dimension
     rng = np.random.default_rng(0)
-    X = np.asarray(domain.interior(_PLACES, rng), dtype=float)
-    Y = np.asarray(domain.interior(_PLACES, rng), dtype=float)
+    X = np.asarray(domain.interior(FAMILY.places, rng), dtype=float)
+    Y = np.asarray(domain.interior(FAMILY.places, rng), dtype=float)
     near = [{i} for i in range(d)]
     for r in lowered.residuals:
         fixed: tuple[tuple[int, float] | None, ...] = (None,)
@@ -33,7 +31,11 @@ def coupled(lowered: LoweredProblem, domain: Domain, box: Array) -> tuple[tuple[
             fixed = tuple((i, float(e)) for i in range(d) for e in box[i])
         for side in fixed:
             for i, j in combinations(range(d), 2):
-                if j not in near[i] and (side is None or side[0] not in (i, j)) and _mixed(r, X, Y, i, j, side):
+                if (
+                    j not in near[i]
+                    and (side is None or side[0] not in (i, j))
+                    and _mixed(r, X, Y, i, j, side)
+                ):
                     near[i].add(j)
                     near[j].add(i)
     return _cliques(near)
@@ -54,7 +56,7 @@ def _mixed(r: Residual, X: Array, Y: Array, i: int, j: int, side: tuple[int, flo
                 found = r.rest(Z, normals, r.known_data(Z), none)
             values.append(found if a == b else -found)
             size = max(size, float(np.nan_to_num(np.abs(found)).max()))
-    return float(np.nan_to_num(np.abs(np.sum(values, axis=0))).max()) > _NOTHING * size
+    return float(np.nan_to_num(np.abs(np.sum(values, axis=0))).max()) > FAMILY.nothing * size
 
 
 def _cliques(near: list[set[int]]) -> tuple[tuple[int, ...], ...]:

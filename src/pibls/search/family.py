@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 from pibls.basis import BasisSpec, Waves
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import few_coordinates
-
-_LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates …
-_OTHER_SHARES = (0.3,)
-"""… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200 functions, 2e-6
-with 0.3 (and 55e-6 with none)."""
-_LEAST_GROUP = 8
-_PER_COORDINATE = 2.5  # times as many functions of one coordinate more
-_BESIDES = 0.05  # of the functions are of all coordinates where data couple few
+from pibls.search.thresholds import FAMILY
 
 
 @dataclass(frozen=True)
@@ -22,7 +15,7 @@ class WaveFamily:
     """Waves with |w| ≤ R(N, d), stretched per coordinate."""
 
     stretch: tuple[float, ...]
-    low: float = _LOW_SHARE
+    low: float = FAMILY.low_share
     """The share of functions of one or two coordinates."""
     subsets: tuple[tuple[int, ...], ...] = ()
     """Where functions of some coordinates alone make up nearly all of it: which ones (`search.coupled`)."""
@@ -38,7 +31,7 @@ class WaveFamily:
             return self._by_subsets(nodes, shrink)
         subsets = few_coordinates(d) if d > 3 else []
         each = 2 * int(self.low * nodes / (2 * len(subsets))) if subsets else 0
-        if each < _LEAST_GROUP:
+        if each < FAMILY.least_group:
             subsets, each = [], 0
         dense = nodes - each * len(subsets)
         radius = shrink * scale_for("waves", max(dense, 32), d)
@@ -46,8 +39,8 @@ class WaveFamily:
         return Waves(dense, tuple(radius * s for s in self.stretch), groups)
 
     def _by_subsets(self, nodes: int, shrink: float) -> BasisSpec:
-        shares = [_PER_COORDINATE ** (len(c) - 1) for c in self.subsets]
-        dense = max(2 * int(_BESIDES * nodes / 2), 2)
+        shares = [FAMILY.per_coordinate ** (len(c) - 1) for c in self.subsets]
+        dense = max(2 * int(FAMILY.besides * nodes / 2), 2)
         counts = [max(2 * int((nodes - dense) * s / sum(shares) / 2), 2) for s in shares]
         pairs = zip(self.subsets, counts, strict=True)
         groups = tuple((c, n, shrink * scale_for("waves", max(n, 32), len(c))) for c, n in pairs)
@@ -69,7 +62,7 @@ class WaveFamily:
             return []
         largest = max(map(len, subsets), default=0)
         own = [replace(self, subsets=subsets)] if 0 < largest < len(self.stretch) else []
-        return [*own, *(replace(self, low=low) for low in _OTHER_SHARES)]
+        return [*own, *(replace(self, low=low) for low in FAMILY.other_shares)]
 
     def neighbours(self) -> list[WaveFamily]:
         """The families that lean towards one coordinate more."""
