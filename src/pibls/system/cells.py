@@ -96,7 +96,7 @@ class CellSystem:
         )  # fmt: skip
 
     def later(
-        self, residuals: Mapping[str, Residual], space: Cells, axis: int, shift: float
+        self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float
     ) -> CellSystem | None:
         """The system of a later window in the same cells; None where its operator is another one."""
         n = len(self.pieces)

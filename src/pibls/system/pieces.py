@@ -16,7 +16,6 @@ from pibls.linalg.blocks import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
-from pibls.system.moving import moved
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.traces import Tied
@@ -180,7 +179,7 @@ def later(
         return None
     systems = []
     for cell, system in zip(piece.cells, piece.systems, strict=True):
-        found = moved(system, residuals, spaces[cell], axis, shift)
+        found = system.later(residuals, spaces[cell], axis, shift)
         if found is None:
             return None
         systems.append(found)
