@@ -36,6 +36,7 @@ _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
 _BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
 _HOPE = 3.0
+_LONG = 200.0  # what corners of a nonlinear system take, which cells divided towards them do far sooner
 _CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
 
 
@@ -123,7 +124,7 @@ class WavePlan(Plan):
         if self.now is None:
             columns = self.bench.lowered.unknowns * (self._added(0) + self._next)
             work = dense(columns, 1) if self.extra else 0.0
-            return Offer(work, work)
+            return Offer(work, max(work, _LONG) if self._is_algebraic else work)
         work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
@@ -141,6 +142,8 @@ class WavePlan(Plan):
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         beginning = self.extra.around and self.now.relative > _BEGINNING
+        if self._is_algebraic:
+            return Offer(work, max(_LONG, _HOPE * work))
         if self._tried < _WIDTHS and (beginning or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.

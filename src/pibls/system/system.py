@@ -103,6 +103,10 @@ class System:
         """How many numbers v holds."""
         return sum(len(b.jets) * len(b.points) for b in self.blocks)
 
+    def full(self, w: Array) -> Array:
+        """The coefficients of the space."""
+        return w
+
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
         r = self.linear @ w
