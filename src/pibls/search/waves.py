@@ -203,17 +203,19 @@ class WavePlan(Plan):
         shrink: float = 1.0,
         *,
         probe: bool = False,
+        judged: bool = True,
     ) -> Attempt:
         self._key += 1
         extra = self.extra.at(self._tried - 1) if self.extra else self.extra
         spec = self._spec(family, nodes, shrink, extra)
         bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
-            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe, judged=judged,
             quickly=self.bench.evolution is not None,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
-        self.tell(found)
+        if judged:
+            self.tell(found)
         return found
 
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
@@ -289,7 +291,11 @@ class WavePlan(Plan):
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
-        second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
+        # Where the first one holds to a loose tolerance, nothing is asked of how well the second one does.
+        judged = not limits.small < now.relative < self.bench.tol or self.bench.tol < limits.loose
+        second = self._attempt(
+            self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
+        )
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.
