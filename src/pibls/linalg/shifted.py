@@ -3,7 +3,7 @@ r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for eac
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,9 @@ class Shifted:
 
     scale: Array = field(repr=False)
     solvers: tuple[Any, ...] = field(repr=False)
+
+    is_exact: ClassVar[bool] = True
+    """It is the operator itself, no mean over space."""
 
     @classmethod
     def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:

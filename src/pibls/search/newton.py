@@ -182,7 +182,7 @@ class WindowSolver:
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)
-        whole = isinstance(solver, Shifted) or in_steps or solver.is_exact
+        whole = in_steps or solver.is_exact
         self.factors = Factors(found, h, operator.weights, solver, whole, in_steps)
         return self.factors
 

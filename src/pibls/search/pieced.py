@@ -294,7 +294,7 @@ class Pieced:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class Repeated(Space):
     """A function of the problem's unknowns, as one of the unknowns of all pieces."""
 
     space: Space

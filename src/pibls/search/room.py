@@ -162,7 +162,7 @@ class RoomPlaces:
         table = basis.jets(inside.points, [(0,) * len(self.box)])[0]
         last = powers > degree - 2
         # Legendre's polynomials are orthogonal on all of their box.
-        plain = isinstance(basis, DegreeBasis) and self._is_box(inside)
+        plain = not self.extra and not self.holes and self._is_box(inside)
         turn, low = (
             _scaled(table, inside.weights, last) if plain else _orthonormal(table, inside.weights, last)
         )

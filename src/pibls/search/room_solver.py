@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -162,8 +163,7 @@ class RoomSolver:
     ) -> tuple[list[Array], Projection | Untested, tuple[Array, ...]]:
         """The coefficients of all rows, what makes the rows square, and the square matrices."""
         operator = moments.slopes(rates)
-        whole = operator.parts()
-        assert isinstance(whole, Dense)
+        whole = cast("Dense", operator.parts())  # of one cell
         if not self.places.order:
             return operator.weights, Untested(), whole.parts
         equations = len(self.places.equations)

@@ -36,6 +36,7 @@ _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
 _WIDTHS = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
 _HOPE = 3.0
+_LONG = 200.0  # what corners of a nonlinear system take, which cells divided towards them do far sooner
 _CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
 
 
@@ -123,7 +124,7 @@ class WavePlan(Plan):
         if self.now is None:
             columns = self.bench.lowered.unknowns * (self._added(0) + self._next)
             work = dense(columns, 1) if self.extra else 0.0
-            return Offer(work, work)
+            return Offer(work, max(work, _LONG) if self._is_algebraic else work)
         work = self._growth(self._next / self._width(self.now)) * self.now.work
         cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
@@ -140,6 +141,8 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
+        if self._is_algebraic:
+            return Offer(work, max(_LONG, _HOPE * work))
         if self._tried < _WIDTHS and (self.extra.around or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
@@ -198,17 +201,19 @@ class WavePlan(Plan):
         shrink: float = 1.0,
         *,
         probe: bool = False,
+        judged: bool = True,
     ) -> Attempt:
         self._key += 1
         extra = self.extra.at(self._tried - 1) if self.extra else self.extra
         spec = self._spec(family, nodes, shrink, extra)
         bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
-            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe, judged=judged,
             quickly=self.bench.evolution is not None,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
-        self.tell(found)
+        if judged:
+            self.tell(found)
         return found
 
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
@@ -282,7 +287,11 @@ class WavePlan(Plan):
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
-        second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
+        # Where the first one holds to a loose tolerance, nothing is asked of how well the second one does.
+        judged = not limits.small < now.relative < self.bench.tol or self.bench.tol < limits.loose
+        second = self._attempt(
+            self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
+        )
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.

@@ -11,6 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.product import Products
 from pibls.problem import Jet
+from pibls.space.protocol import Space
 from pibls.space.tree import CellTree, Numbers
 from pibls.space.whole import Whole
 
@@ -18,7 +19,7 @@ _ASIDE = 1e-9  # of the whole box: a step to a cell nearby
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(Space):
     """One drawn space per cell; the coefficients of the cells stand one after another."""
 
     tree: CellTree
@@ -51,6 +52,9 @@ class Cells:
     def tree_over(self, box: Array) -> CellTree:
         """The cells that divide a box."""
         return self.tree
+
+    def boxes_in(self, box: Array) -> Array:
+        return self.tree.boxes
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))

@@ -12,6 +12,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.basis.protocol import Operator, operated, seen_from, summed
 from pibls.problem import Jet
+from pibls.space.protocol import Space
 from pibls.space.tree import CellTree
 
 SLICE_ENTRIES = 1 << 16
@@ -21,7 +22,7 @@ LEAST_SLICE = 128
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Space):
     """A basis per unknown over all of a piece; w holds the coefficients of the unknowns one after another."""
 
     bases: tuple[Basis, ...]

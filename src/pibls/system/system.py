@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class System:
         """How many numbers v holds."""
         return sum(len(b.jets) * len(b.points) for b in self.blocks)
 
+    def full(self, w: Array) -> Array:
+        """The coefficients of the space."""
+        return w
+
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
         r = self.linear @ w
@@ -132,6 +136,26 @@ class System:
         """v of the function with coefficients w in any space."""
         parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> System | None:
+        """The same matrix with the data of points moved along an axis; None where it is another one."""
+        constant = np.empty_like(self.constant)
+        blocks = []
+        for block in self.blocks:
+            r = residuals.get(block.name)
+            if r is None:
+                return None
+            before = block.points
+            points = PointSet(tuple(_later(X, axis, shift) for X in before.sites), before.normals)
+            X, data = points.sites[0], r.known_data(points.sites[0])
+            old = block.residual.coefficients(before.sites[0], before.normals, block.data)
+            if not np.array_equal(r.coefficients(X, points.normals, data), old):
+                return None
+            constant[block.rows] = r.rest(X, points.normals, data, np.empty((0, len(X))))
+            blocks.append(Block(r, points, block.rows, data, ()))
+        if not np.isfinite(constant).all():
+            return None
+        return replace(self, space=space, blocks=tuple(blocks), constant=constant)
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
@@ -329,9 +353,9 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
 
 def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
     """Raise an error that names the place where a value is infinite or undefined."""
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    fine = np.isfinite(values)
+    if not fine.all():
+        row, column = np.argwhere(~fine)[0]
         place = ", ".join(f"{c:.6g}" for c in X[column])
         raise ProblemError(
             residual.name,
@@ -339,3 +363,9 @@ def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None
             got=f"{values[row, column]} for {what} at the point ({place})",
             remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
         )
+
+
+def _later(X: Array, axis: int, shift: float) -> Array:
+    out = X.copy()
+    out[:, axis] += shift
+    return out
