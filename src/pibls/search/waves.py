@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.search.attempt import Attempt, attempt, misfits
+from pibls.search.coupled import coupled
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
@@ -219,7 +220,9 @@ class WavePlan(Plan):
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
         """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
         family = self.family
-        for other in family.shares() if isinstance(family, WaveFamily) else ():
+        d = self.bench.lowered.dimension
+        some = coupled(self.bench.lowered, self.bench.domain, self.bench.box) if d > 3 else ()
+        for other in family.shares(some) if isinstance(family, WaveFamily) else ():
             if now.relative < self.bench.tol or not self.affords(now.work):
                 break
             found = self._attempt(other, nodes, now)
