@@ -1,6 +1,7 @@
 """θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space.
 
-Where a source kicks the solution between two windows nothing is kept."""
+Where a source kicks the solution between two windows nothing is kept; of materials, the spaces
+of their pieces."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pibls.fitting.followed import Followed
 from pibls.fitting.held import Held
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
+from pibls.problem.materials import materials_of
 from pibls.search.evolution import evolution_of, jumps_in_time
 from pibls.solution import Solution
 
@@ -41,6 +43,8 @@ def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) ->
     windows = bool(solution.windows)  # cells of space and time know of jumps at their faces
     if windows and evolution is not None and jumps_in_time(lowered, evolution):
         return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
+    if materials_of(solution.problem) is not None:
+        return Anew(tuple(moving), lowered.interfaces.planes, settings, solution), Solved(solution)
     followed = Followed.of(solution, moving)
     if followed is not None:
         return followed

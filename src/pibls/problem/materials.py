@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array
@@ -28,7 +29,7 @@ from pibls.problem.lowering import Residual, lower_form
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
 from pibls.problem.regions import Interface, Within
-from pibls.problem.switches import SWITCHING, Switch
+from pibls.problem.switches import SWITCHING, Switch, switches_in
 
 _PIECES = 40
 _SAME = 1e-9
@@ -287,12 +288,16 @@ def refuse_pieces(problem: Problem) -> None:
                 )
 
 
-def refuse_materials(problem: Problem, what: str) -> None:
-    """Raise a ProblemError where something is asked for that pieces do not have."""
-    if materials_of(problem) is not None:
-        raise ProblemError(
-            what,
-            expected="coefficients and sources that jump on coordinate planes at most",
-            got="a jump on a slanted or curved surface",
-            remedy="This is not there yet: solve at two values of the parameter and compare.",
-        )
+def refuse_moving(problem: Problem, symbols: Sequence[Any], what: str) -> None:
+    """Raise a ProblemError where a parameter moves the surface on which something jumps."""
+    for equation in problem.equations:
+        residual = equation.lhs - equation.rhs if isinstance(equation, sp.Equality) else sp.sympify(equation)
+        for switch in switches_in(residual, problem.coordinates, ()):
+            moving = switch.expression.free_symbols & set(symbols)
+            if moving:
+                raise ProblemError(
+                    what,
+                    expected="parameters that leave jumps where they are",
+                    got=f"{sorted(map(str, moving))[0]}, which moves the place of a jump",
+                    remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
+                )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, time_of
 from pibls.problem import Jet, Region
@@ -118,13 +118,7 @@ class Handed(Place):
     level: float
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         assert box is not None  # a window is always a box
         d = len(box)
