@@ -35,7 +35,7 @@ _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
-_BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
+_WIDTHS = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
 _HOPE = 3.0
 _LONG = 200.0  # what corners of a nonlinear system take, which cells divided towards them do far sooner
 _CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
@@ -142,10 +142,9 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
-        beginning = self.extra.around and self.now.relative > _BEGINNING
         if self._is_algebraic:
             return Offer(work, max(_LONG, _HOPE * work))
-        if self._tried < _WIDTHS and (beginning or (self.extra.fields and self.extra.strong)):
+        if self._tried < _WIDTHS and (self.extra.around or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
