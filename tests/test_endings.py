@@ -236,7 +236,7 @@ def test_given_settings_are_used_exactly() -> None:
 
 
 def test_what_has_no_solution_is_said_soon() -> None:
-    """u'' + 5eᵘ = 0 runs away: Newton's method ends at one function, which is none, in any number of waves."""
+    """u'' + 5eᵘ = 0 runs away: Newton's method ends at one function, which is none, in any basis."""
     u = sp.Function("u")(x)
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, 2) + 5 * sp.exp(u), 0)], [pibls.Dirichlet(u, 0)]
