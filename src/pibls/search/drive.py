@@ -116,7 +116,9 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
 
     if mild and not request.enrich:
         # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
-        return _searched(_bench(problem, request), request, budget, functions, around)
+        # To corners of a system that is not linear they bring less than cells that are divided there.
+        later = functions if lowered.is_linear or not wedges else None
+        return _searched(_bench(problem, request), request, budget, later, around)
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)

@@ -18,7 +18,8 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import BasisSpec, Joined
-from pibls.diagnose.holes import Around, holes_of
+from pibls.diagnose.holes import Around, holes_of, outer_faces
+from pibls.diagnose.layers import layers_of
 from pibls.diagnose.singular import Corner, corners_of, functions_at
 from pibls.domain import Boundary, Domain, box_of
 from pibls.domain.face import join
@@ -93,7 +94,7 @@ class Enrichment:
             parts=parts,
             around=around,
             inner=np.concatenate([self.inner, around.inside(self.domain)]) if around.depth else self.inner,
-            rim=rim if self.rim is None else join([self.rim, rim], 2),
+            rim=rim if self.rim is None else join([self.rim, rim], rim.points.shape[1]),
         )
 
     @property
@@ -209,22 +210,25 @@ def enrichment_of(
     mild = np.concatenate([none, *(_towards(c, domain, 0.5) for c in corners if math.isinf(_first(c)))])
     parts = (*(f for some in found for f in some), *given)
     rim = join([corner.sides for corner in corners], 2) if corners else None
-    around = holes_of(lowered, domain)
+    layers = layers_of(lowered, domain, outer_faces(domain))
+    around = replace(holes_of(lowered, domain), layers=layers)
     judging = replace(around, digits=_HELD)
-    if around:
+    if around.holes:
         near = np.concatenate([near, judging.inside(domain, 0.4)])
+    if layers is not None:
+        near = np.concatenate([near, layers.near])
     return Enrichment(
         parts,
         strong,
         near,
         inner,
         rim,
-        np.array([c.point for c in corners]).reshape(-1, 2),
+        np.array([c.point for c in corners]).reshape(-1, lowered.dimension),
         around,
         domain,
         judging.rim(0.3) if around else None,
         mild,
-        tips=np.array([c.point for c in singular]).reshape(-1, 2),
+        tips=np.array([c.point for c in singular]).reshape(-1, lowered.dimension),
     )
 
 

@@ -213,7 +213,12 @@ class Search:
             self.status = Status.NO_SOLUTION
             return
         stalled = self.found is not None and self.found.outcome.status is Status.STALLED
-        self.status = Status.STALLED if stalled else Status.NODE_LIMIT
+        if stalled:
+            self.status = Status.STALLED
+            return
+        best = self.best
+        at_limit = best is None or best.offer() is None
+        self.status = Status.NODE_LIMIT if at_limit else Status.SLOW
 
     @property
     def best(self) -> Plan | None:

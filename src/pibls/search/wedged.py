@@ -50,10 +50,11 @@ def with_wedges(extra: Enrichment, wedges: Sequence[Wedge], domain: Domain) -> E
         powers = wedge.pencil.powers(_HIGHEST, exponents)
         length = reach_of(wedge.point, domain)
         bases = bases_of(wedge.point, wedge.pencil, powers, length)
-        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point))
+        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point, wedge.strong))
         more.append(richer(wedge, exponents, domain, length))
         for k, basis in more[-1].items():
-            fields.append(Field({(0, k): basis}, tuple(basis.terms[:, 0].tolist()), wedge.point))
+            degrees = tuple(basis.terms[:, 0].tolist())
+            fields.append(Field({(0, k): basis}, degrees, wedge.point, wedge.strong, exact=False))
     near = np.concatenate([_towards(w, domain, 0.5, _ANGLES) for w in wedges])
     angles = [_ANGLES if not len(rich) else _RICH_ANGLES for rich in more]
     inner = np.concatenate([_towards(w, domain, 0.2, n) for w, n in zip(wedges, angles, strict=True)])

@@ -21,7 +21,7 @@ from pibls.space import Space
 from pibls.status import Status
 
 _NAMED = 3  # corners
-_SLOW = (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.NO_SOLUTION)
+_SLOW = (Status.NODE_LIMIT, Status.SLOW, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,12 @@ class FamilyThresholds:
     """… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200
     functions, 2e-6 with 0.3 (and 55e-6 with none)."""
     least_group: int = 8  # functions of a few coordinates: fewer are none
+    per_coordinate: float = (
+        2.5  # times as many functions of one coordinate more, of those that data couple, …
+    )
+    besides: float = 0.05  # … and that share is of all coordinates, where data couple few
+    places: int = 64  # at which data are asked what they couple
+    nothing: float = 1e-9  # of the data: a mixed difference that is rounding
 
 
 FAMILY = FamilyThresholds()
