@@ -175,7 +175,7 @@ def peers() -> dict[str, Solve]:
 
         geometry = CSGeometry()
         geometry.Add(Sphere(Pnt(0.2, 0, -0.1), 1.1))
-        mesh = ng.Mesh(geometry.GenerateMesh(maxh=0.7))
+        mesh = ng.Mesh(geometry.GenerateMesh(maxh=1.4))
         mesh.Curve(order)
         e = sp.exp(x / 2) * sp.cos(y + problems.z) + x * y * problems.z
         source = field(problems.laplacian(e, (x, y, problems.z)))

@@ -21,7 +21,7 @@ from pibls.arrays import Array
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes"
 _CORNER_LEVELS = 8
 _CORNER = 0.1
-_LEAK = 10  # further levels where the velocity jumps: what flows through the wall of the last element is felt
+_LEAK = 4  # further levels where the velocity jumps: what flows through the wall of the last element is felt
 
 
 def stored(name: str) -> tuple[Array, Array] | None:
@@ -180,8 +180,8 @@ REFERENCES: dict[str, tuple[Callable[[float, int, int], Any], tuple[float, int],
     "four_discs": (four_discs, (0.15, 12), 1.0),
     "discs_12": (plate(12), (0.1, 12), 1.0),
     "discs_40": (plate(40), (0.06, 10), 1.0),
-    "cavity_100": (cavity(100.0), (0.2, 5), 1.0),
-    "cavity_400": (cavity(400.0), (0.16, 5), 1.0),
+    "cavity_100": (cavity(100.0), (0.25, 4), 1.0),
+    "cavity_400": (cavity(400.0), (0.2, 4), 1.0),
 }
 
 
