@@ -8,7 +8,8 @@ interface between two of them, with the normal n,
   outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
 
 So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
-the velocities and the traction, and leave the pressure free to jump.
+the velocities and the traction, and leave the pressure free to jump. Around the tip of a slit, and at the
+corners of an inclusion, pieces are divided further by seams (`domain.cuts`), across which all is continuous.
 """
 
 from __future__ import annotations
@@ -16,23 +17,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
-from math import factorial, prod
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
+from pibls.domain.cuts import seams_of, walls_of
 from pibls.domain.division import Division, Numbers
 from pibls.domain.extruded import Extruded
 from pibls.domain.level import Level
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Place, axes_of, sides_of
-from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.breaks import Breaks, Place, axes_of, sides_of
+from pibls.problem.continuity import across, along_seam
+from pibls.problem.form import Form, Jet
 from pibls.problem.laws import Value, law_at
 from pibls.problem.lowering import Residual, lower_form
 from pibls.problem.problem import Problem
@@ -41,6 +41,7 @@ from pibls.problem.regions import Interface, Within
 from pibls.problem.switches import SWITCHING, Switch
 
 _PIECES = 40
+_SEAMS = 24
 _SAME = 1e-9
 _LAWS = 64  # places at which a cut that itself switches is looked at
 
@@ -101,9 +102,12 @@ def _divided(problem: Problem) -> Materials | None:
     place = problem.place()
     switches = list(dict.fromkeys(s for f in forms for s in f.switches if not s.whole))
     axes = [axes_of(s, place) for s in switches]
-    if not any(len(a) > 1 and sides_of(s, place) is not None for s, a in zip(switches, axes, strict=True)):
-        return None
     domain, time = problem.domain, time_of(problem.domain)
+    flat = len(domain.coordinates) == 2 and time is None
+    walls = walls_of(domain) if flat else ()
+    slanted = any(len(a) > 1 and sides_of(s, place) is not None for s, a in zip(switches, axes, strict=True))
+    if not (slanted or walls or (flat and _cross(problem.breaks))):
+        return None
     moving = time is not None and any(len(place.box) - 1 in a for a in axes)
     ground = domain if moving or time is None else space_of(domain)
     d = len(ground.coordinates)
@@ -112,9 +116,14 @@ def _divided(problem: Problem) -> Materials | None:
     cuts = _distinct(switches, place, ground)
     kinds = _Kinds(forms, cuts, place, d)
     faces = [f for g in cuts for smooth in kinds.smooth(g, ground) for f in _faces(smooth, place, ground)]
-    if not faces:
+    if not faces and not walls:
         return None
-    division = Division.of(ground, kinds, faces)
+    division = Division.of(ground, kinds, faces, walls)
+    if flat:
+        found = [f for some in division.interfaces(faces).values() for f in some]
+        seams = seams_of(ground, walls, found, division.locate)
+        if 0 < len(seams) <= _SEAMS:
+            division = Division.of(ground, kinds, faces, walls, seams)
     if len(division) < 2:
         return None
     if len(division) > _PIECES:
@@ -135,12 +144,19 @@ def _divided(problem: Problem) -> Materials | None:
         boxes = [Piece(domain, division, i).bounds for i in (p, q)]
         lengths = np.min([b[:, 1] - b[:, 0] for b in boxes], axis=0)
         region = Interface((p, q), tuple(lengths.tolist()), found)
-        laws = [kinds.laws(division.samples[i][0]) for i in (p, q)]
-        between += [
-            lower_form(form, region).at(values)
-            for form in _continuity(forms, laws, (p, q), len(problem.unknowns), problem.language())
-        ]
+        n, language = len(problem.unknowns), problem.language()
+        if division.are_alike(p, q):
+            statements = along_seam(forms, (p, q), n, language)
+        else:
+            laws = [kinds.laws(division.samples[i][0]) for i in (p, q)]
+            statements = across(forms, laws, (p, q), n, language)
+        between += [lower_form(form, region).at(values) for form in statements]
     return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
+
+
+def _cross(breaks: Breaks) -> bool:
+    """Whether fluxes jump on planes of both coordinates: where these meet, there is a corner."""
+    return len({p.axis for p in breaks.planes if p.flux}) > 1 and not breaks.sources
 
 
 class _Kinds:
@@ -153,10 +169,16 @@ class _Kinds:
         self._known: dict[bytes, int] = {}
         self._laws: dict[tuple[Any, ...], int] = {}
 
-    def __call__(self, X: Array) -> Numbers:
+    def levels(self, X: Array) -> Array:
+        """The values of all cuts, (n, cuts)."""
         with np.errstate(all="ignore"):
             values = self._signs(*X.T)
-        signs = np.column_stack([np.broadcast_to(np.asarray(v) > 0, (len(X),)) for v in values])
+        return np.column_stack([np.empty((len(X), 0)), *(np.asarray(v) + np.zeros(len(X)) for v in values)])
+
+    def __call__(self, X: Array) -> Numbers:
+        signs = self.levels(X) > 0
+        if not signs.shape[1]:
+            return np.zeros(len(X), dtype=np.intp)
         packed = np.packbits(signs, axis=1)
         patterns, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
         numbers = [self._number(pattern.tobytes(), X[i]) for pattern, i in zip(patterns, first, strict=True)]
@@ -247,104 +269,6 @@ def _faces(g: Any, place: Place, ground: Domain) -> tuple[Face, ...]:
             low, high = (float(v) for v in box_of(ground)[-1])
             return tuple(Extruded(face, low, high) for face in faces_of(shape))
     return Level(g, coordinates, "problem: an interface").faces(box_of(ground), g)
-
-
-def _continuity(
-    forms: Sequence[Form], laws: Sequence[Sequence[tuple[Form, ...]]], pair: tuple[int, int], unknowns: int,
-    language: Any,
-) -> list[Form]:  # fmt: skip
-    """What is continuous between two pieces, as statements about the unknowns of both."""
-    variables = forms[0].variables
-    d = len(variables.coordinates)
-    order = [
-        max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
-        for k in range(unknowns)
-    ]
-    out, smooth = [], {k: most - 1 for k, most in enumerate(order)}
-    for i, form in enumerate(forms):
-        parts: list[tuple[Any, int, Form]] = []
-        axes = [f.axis for f in form.fluxes]
-        if len(set(axes)) != len(axes):
-            raise ProblemError(
-                form.name,
-                expected="at most one flux along each coordinate, where it jumps on a curved surface",
-                got=f"{len(axes)} of them",
-                remedy="Write one divergence, pibls.div(k*pibls.grad(u)), with all that stands under it.",
-            )
-        for side, sign in ((0, sp.Integer(1)), (1, sp.Integer(-1))):
-            *fluxes, outside = laws[side][i]
-            parts += [(sign * variables.normals[a], side, f) for a, f in zip(axes, fluxes, strict=True)]
-            parts += _lowered(outside, sign, side, order, axes, variables.normals, smooth)
-        name = "flux" if len(forms) == 1 else f"flux of {form.name}"
-        made = _sum(f"{name} across the interface", parts, pair, unknowns, form)
-        if made.jets:
-            out.append(made)
-    for k, most in smooth.items():
-        for j in range(most):
-            linear = [
-                (Jet(p * unknowns + k, beta), sign * factor)
-                for beta, factor in _normal_derivative(j, d, variables.normals)
-                for p, sign in zip(pair, (1, -1), strict=True)
-            ]
-            name = str(language.unknowns[k].func) + (f", normal derivative {j}," if j else "")
-            out.append(Form(f"{name} across the interface", variables, tuple(linear), (), sp.Integer(0)))
-    return out
-
-
-def _lowered(
-    form: Form, sign: Any, side: int, order: Sequence[int], axes: Sequence[int], normals: Sequence[Any],
-    smooth: dict[int, int],
-) -> list[tuple[Any, int, Form]]:  # fmt: skip
-    """n_c a ∂^(α - e_c) u for the highest derivatives outside of fluxes; those beside a flux are in it."""
-    out = []
-    for jet, a in form.linear:
-        highest = sum(jet.alpha) == order[jet.unknown] > 0
-        if highest and not any(jet.alpha[c] for c in axes):
-            c = next(i for i, n in enumerate(jet.alpha) if n)
-            lower = replace(jet, alpha=tuple(n - (i == c) for i, n in enumerate(jet.alpha)))
-            part = replace(form, linear=((lower, a),), nonlinear=(), partials=(), rest=sp.Integer(0))
-            out.append((sign * normals[c], side, part))
-    for jet, _ in form.nonlinear:
-        # a(u, ∇u) ∂^α u: a is continuous, since what it depends on is.
-        if sum(jet.alpha) == order[jet.unknown] > 0 and not any(jet.alpha[c] for c in axes):
-            smooth[jet.unknown] = order[jet.unknown]
-    return out
-
-
-def _sum(
-    name: str, parts: Sequence[tuple[Any, int, Form]], pair: tuple[int, int], unknowns: int, like: Form
-) -> Form:
-    """Σ factor · form, each form in the unknowns of its side."""
-    linear: dict[Jet, Any] = {}
-    nonlinear, partials, data = [], [], []
-    rest: Any = sp.Integer(0)
-    for number, (factor, side, form) in enumerate(parts):
-        names = {s: sp.Symbol(f"pibls_i{number}_{n}", real=True) for n, (_, s) in enumerate(form.nonlinear)}
-        for n, datum in enumerate(form.data):
-            names[datum.symbol] = sp.Symbol(f"pibls_w{number}_{n}", real=True)
-            data.append(Datum(names[datum.symbol], datum.function, datum.arguments, datum.name))
-
-        def own(jet: Jet, side: int = side) -> Jet:
-            return replace(jet, unknown=pair[side] * unknowns + jet.unknown)
-
-        for jet, a in form.linear:
-            linear[own(jet)] = linear.get(own(jet), 0) + factor * a.xreplace(names)
-        for (jet, s), p in zip(form.nonlinear, form.partials, strict=True):
-            nonlinear.append((own(jet), names[s]))
-            partials.append(factor * p.xreplace(names))
-        rest += factor * form.rest.xreplace(names)
-    kept = tuple((jet, a) for jet, a in linear.items() if a != 0)
-    return Form(name, like.variables, kept, tuple(nonlinear), rest, tuple(data), tuple(partials))
-
-
-def _normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
-    """∂ₙʲ = Σ j!/β! n^β ∂^β."""
-    out = []
-    for beta in product(range(j + 1), repeat=d):
-        if sum(beta) == j:
-            times = factorial(j) // prod(map(factorial, beta))
-            out.append((beta, times * sp.Mul(*(n**b for n, b in zip(normals, beta, strict=True)))))
-    return out
 
 
 def in_one_piece(problem: Problem) -> Materials | None:
