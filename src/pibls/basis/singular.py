@@ -40,7 +40,7 @@ class Tip:
         """A point (2,) beside the corner, where its functions are wanted."""
         z = _BESIDE * self.length * np.exp(1j * self.middle)
         y = z.imag / self.mu.imag
-        return np.array(self.point) + np.array([z.real - self.mu.real * y, y])
+        return np.asarray(np.array(self.point) + np.array([z.real - self.mu.real * y, y]))
 
 
 @dataclass(frozen=True)

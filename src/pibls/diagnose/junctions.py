@@ -17,8 +17,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.ends import opened
 from pibls.diagnose.pencil import Pencil, Sector, Tie
-from pibls.diagnose.symbol import Symbol
 from pibls.diagnose.singular import is_even, lead_of
+from pibls.diagnose.symbol import Symbol
 from pibls.diagnose.wedges import lower_terms, principal_part
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -207,7 +207,7 @@ def _junction(
     samples = [materials.division.samples[p][:_LOOKED] for p in pieces]
     lower = [lower_terms(lowered, s, X) for s, X in zip(symbols, samples, strict=True)]
     alike = all(materials.division.are_alike(pieces[0], p) for p in pieces)
-    lead = lead_of(lowered, 0) if alike and lowered.unknowns == 1 else None
+    lead = lead_of(lowered, 0) if alike and lowered.unknowns == 1 and any(a for a, _ in lower) else None
     return Junction(
         (float(point[0]), float(point[1])),
         pencil,

@@ -66,10 +66,14 @@ class Wedge:
 class Place(Protocol):
     """A corner: of the domain, or of what meets inside."""
 
-    point: tuple[float, float]
-    pencil: Pencil
-    clash: bool
-    lower: tuple[bool, bool]
+    @property
+    def point(self) -> tuple[float, float]: ...
+    @property
+    def pencil(self) -> Pencil: ...
+    @property
+    def clash(self) -> bool: ...
+    @property
+    def lower(self) -> tuple[bool, bool]: ...
 
 
 def wedges_of(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.face import Face
 from pibls.domain.polyline import Polyline
@@ -26,7 +27,7 @@ _BISECTIONS = 50
 _FLAT = 1e-5  # an angle that is none
 _RNG = np.random.default_rng(0)
 
-Locate = Callable[[Array], Array]
+Locate = Callable[[Array], Any]
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class Cut:
         t, Y = self.along, X - np.array(self.a)
         return np.asarray(t[0] * Y[:, 1] - t[1] * Y[:, 0])
 
-    def holds(self, X: Array, tolerance: float) -> Array:
+    def holds(self, X: Array, tolerance: float) -> Mask:
         """Which points lie on it, between a and b."""
         s = (X - np.array(self.a)) @ self.along
         length = math.dist(self.a, self.b)
-        return np.asarray((np.abs(self.height(X)) < tolerance) & (s > 0) & (s < length))
+        return np.asarray((np.abs(self.height(X)) < tolerance) & (s > 0) & (s < length), dtype=np.bool_)
 
     def is_on_line_of(self, other: Cut, tolerance: float) -> bool:
         return bool(np.abs(other.height(np.array([self.a, self.b]))).max() < tolerance)
@@ -89,9 +90,7 @@ def walls_of(domain: Domain) -> tuple[Cut, ...]:
     return tuple(out)
 
 
-def seams_of(
-    domain: Domain, walls: Sequence[Cut], faces: Sequence[Face], locate: Locate
-) -> tuple[Cut, ...]:
+def seams_of(domain: Domain, walls: Sequence[Cut], faces: Sequence[Face], locate: Locate) -> tuple[Cut, ...]:
     """Seams from the tips of slits, and from where ``faces`` between pieces bend or meet inside."""
     box = box_of(domain)
     size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
@@ -166,7 +165,7 @@ def _seam(
 
     def within(s: Array) -> Array:
         X = point + s[:, None] * way
-        return np.asarray(domain.contains(X), dtype=bool) & (locate(X) == piece)
+        return np.asarray(np.asarray(domain.contains(X), dtype=bool) & (locate(X) == piece))
 
     s = np.linspace(_BESIDE, 1.0, _MARCH) * size
     inside = within(s)

@@ -31,7 +31,7 @@ _NEIGHBOURS = 10
 _ALONG = np.linspace(0.05, 0.95, 7)
 _FEW = 4  # samples: a piece of fewer belongs to the next one of its kind
 _BESIDE = 1e-6  # of the domain
-_BESIDE_SEAM = 1e-12  # a seam begins at a corner, and not behind it
+_CLOSELY, _KNOWN = 1e-12, 0.9
 _GRID = {2: 140, 3: 40}
 _FINE = {2: 90, 3: 30}
 _LEAST = 0.02  # the radius of a gap that counts, relative to the piece
@@ -164,9 +164,13 @@ class Division:
         through = [line.through(box_of(self.domain)).face for line in self.parts.lines]
         for number, face in enumerate([*faces, *through]):
             seam = number >= len(faces)
-            beside = _BESIDE_SEAM if seam else _BESIDE
             n = _ON_FACE[len(self.domain.coordinates)]
-            a, b = self.sides(face.at(_spread(n, face.dimension), rng))
+            there = face.at(_spread(n, face.dimension), rng)
+            a, b = self.sides(there)
+            # A face that is known well enough begins at a corner, and not behind it.
+            closely = self.sides(there, _CLOSELY)
+            known = np.mean((closely[0] == a) & (closely[1] == b)) > _KNOWN
+            beside = _CLOSELY if seam or known else _BESIDE
             pairs = {(int(min(p, q)), int(max(p, q))) for p, q in zip(a, b, strict=True) if p != q}
             for pair in sorted(p for p in pairs if p[0] >= 0 and self.are_alike(*p) == seam):
 
@@ -312,6 +316,8 @@ def _together(
     _, near = cKDTree(X).query(X, min(_NEIGHBOURS + 1, len(X)))
     rows = np.repeat(np.arange(len(X)), near.shape[1] - 1)
     columns = near[:, 1:].ravel()
+    once = np.unique(np.minimum(rows, columns) * len(X) + np.maximum(rows, columns))
+    rows, columns = once // len(X), once % len(X)
     along = np.repeat(_ALONG[None, :], len(rows), axis=0)
     if levels is not None:
         # Past the corner of a chessboard a line may be in another square very briefly.
@@ -325,8 +331,8 @@ def _together(
     flat = way.reshape(-1, X.shape[1])
     free = (kind(flat) == number) & np.asarray(domain.contains(flat), dtype=bool)
     free = free.reshape(len(rows), -1).all(axis=1)
-    links = coo_matrix((np.ones(free.sum()), (rows[free], columns[free])), shape=(len(X), len(X)))
-    count, names = connected_components(links, directed=False)
+    graph = coo_matrix((np.ones(free.sum()), (rows[free], columns[free])), shape=(len(X), len(X)))
+    count, names = connected_components(graph, directed=False)
     sizes = np.bincount(names, minlength=count)
     large = np.flatnonzero(sizes >= _FEW)
     if not len(large):

@@ -67,7 +67,8 @@ class Polygon(Shape):
         out: list[Face] = []
         for ring in (self.vertices, *self.holes):
             for chain, closed, thin in _chains(np.array(ring)):
-                out.append(Arc(Lip(self, *chain, 1.0) if thin else Polyline(self, chain, closed=closed)))
+                lip = Lip(self, chain[0], chain[1], 1.0) if thin else Polyline(self, chain, closed=closed)
+                out.append(Arc(lip))
         return tuple(out)
 
     @property

@@ -120,8 +120,8 @@ def _divided(problem: Problem) -> Materials | None:
         return None
     division = Division.of(ground, kinds, faces, walls)
     if flat:
-        found = [f for some in division.interfaces(faces).values() for f in some]
-        seams = seams_of(ground, walls, found, division.locate)
+        between_two = [f for some in division.interfaces(faces).values() for f in some]
+        seams = seams_of(ground, walls, between_two, division.locate)
         if 0 < len(seams) <= _SEAMS:
             division = Division.of(ground, kinds, faces, walls, seams)
     if len(division) < 2:
@@ -179,9 +179,12 @@ class _Kinds:
         signs = self.levels(X) > 0
         if not signs.shape[1]:
             return np.zeros(len(X), dtype=np.intp)
-        packed = np.packbits(signs, axis=1)
-        patterns, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        numbers = [self._number(pattern.tobytes(), X[i]) for pattern, i in zip(patterns, first, strict=True)]
+        # As numbers of 62 bits each: to compare these is ten times as fast as to compare rows.
+        parts = np.split(signs, range(62, signs.shape[1], 62), axis=1)
+        codes = np.column_stack([bits @ (1 << np.arange(bits.shape[1])) for bits in parts])
+        axis = None if codes.shape[1] == 1 else 0
+        _, first, index = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
+        numbers = [self._number(codes[i].tobytes(), X[i]) for i in first]
         return np.array(numbers, dtype=np.intp)[np.reshape(index, -1)]
 
     def _number(self, pattern: bytes, x: Array) -> int:

@@ -174,7 +174,7 @@ class Pieced:
         return out
 
     def _on(self, region: Any, points: Points, rng: np.random.Generator, fitted: bool) -> PointSet:
-        """Points of an interface; more of them towards its corners, and none where derivatives are infinite."""
+        """Points of an interface: more of them towards its corners, none where derivatives are infinite."""
         found: PointSet = region.place(self.materials.domain, points, rng)
         corners = np.array([f.point for f in self.extra.fields]).reshape(-1, self._d)
         if not len(corners) or self._d != 2:

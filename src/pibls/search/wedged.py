@@ -28,6 +28,7 @@ _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
 _RICH_ANGLES = 20  # points that are fitted, where there are polynomials of the angle
 _MOST_WEDGES = 12
 _TOUCHES, _AROUND = 1e-4, 24  # of the domain: a piece that is as close to a point touches it
+_CLOSE = 0.25  # of its size: as close a piece has the functions of a point beyond a seam
 _BESIDE = 1e-6  # of the domain: as far from a corner it is asked which piece is there
 
 
@@ -122,11 +123,13 @@ def with_junctions(
 ) -> Enrichment:
     """What solutions have where interfaces meet, bend or end, beside what there is."""
     fields, near, inner = list(extra.fields), [extra.near], [extra.inner]
+    exponents: list[tuple[complex, int]] = []
     for junction in junctions:
         cuts = [(np.array(junction.point), sector.middle) for sector in junction.pencil.sectors]
         if any(_wraps(*cut, p, domain, materials) for cut, p in zip(cuts, junction.pieces, strict=True)):
             continue
-        exponents = junction.pencil.exponents(_HIGHEST_JOINED)
+        if not junction.pencil.has(exponents):
+            exponents = junction.pencil.exponents(_HIGHEST_JOINED)
         powers = junction.pencil.powers(_HIGHEST_JOINED, exponents)
         if not powers:
             continue
@@ -142,7 +145,8 @@ def with_junctions(
             for k, basis in more.items():
                 degrees = tuple(basis.terms[:, 0].tolist())
                 fields.append(Field({(junction.pieces[number], k): basis}, degrees, junction.point))
-            for points, shift, angles in ((near, 0.5, _ANGLES), (inner, 0.2, _RICH_ANGLES if more else _ANGLES)):
+            fine = _RICH_ANGLES if more else _ANGLES
+            for points, shift, angles in ((near, 0.5, _ANGLES), (inner, 0.2, fine)):
                 points.append(_fan(junction.point, sector.start, sector.stop, domain, shift, angles))
     if len(fields) == len(extra.fields):
         return extra
@@ -184,11 +188,21 @@ def _reached(
             q: out[p]
             for pair in seams
             for p, q in (pair, pair[::-1])
-            if out.get(p, -1) >= 0 and q not in out and not _wraps(*cuts[out[p]], q, domain, materials)
+            if out.get(p, -1) >= 0
+            and q not in out
+            and _is_close(cuts[0][0], q, materials)
+            and not _wraps(*cuts[out[p]], q, domain, materials)
         }
         if not beyond:
             return {p: sector for p, sector in out.items() if sector >= 0}
         out |= beyond
+
+
+def _is_close(point: Array, piece: int, materials: Materials) -> bool:
+    """Whether what is singular at a point is not smooth enough for the waves of a piece."""
+    box = materials.division.box(piece)
+    away = float(materials.division.trees[piece].query(point)[0])
+    return away < _CLOSE * float(np.linalg.norm(box[:, 1] - box[:, 0]))
 
 
 def _seams(materials: Materials) -> list[tuple[int, int]]:
