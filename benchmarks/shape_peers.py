@@ -79,21 +79,8 @@ def poisson(mesh: Any, order: int, source: Any, value: Any, k: Any = 1.0) -> Any
     load += -source * v * ng.dx(bonus_intorder=6)
     found = ng.GridFunction(space)
     found.Set(value, ng.BND)
-    _condensed(form, load, found)
+    references.condensed(form, load, found)
     return found
-
-
-def _condensed(form: Any, load: Any, found: Any) -> None:
-    space = found.space
-    form.Assemble()
-    load.Assemble()
-    r = load.vec.CreateVector()
-    r.data = load.vec - form.mat * found.vec
-    r.data += form.harmonic_extension_trans * r
-    inverse = form.mat.Inverse(space.FreeDofs(coupling=True), inverse="sparsecholesky")
-    found.vec.data += inverse * r
-    found.vec.data += form.inner_solve * r
-    found.vec.data += form.harmonic_extension * found.vec
 
 
 def elastic(mesh: Any, order: int, values: Any, body: Any, where: str) -> Any:
@@ -117,7 +104,7 @@ def elastic(mesh: Any, order: int, values: Any, body: Any, where: str) -> Any:
     load += -body * v * ng.dx(bonus_intorder=6)
     found = ng.GridFunction(space)
     found.Set(values, definedon=mesh.Boundaries(where))
-    _condensed(form, load, found)
+    references.condensed(form, load, found)
     return found
 
 

@@ -87,16 +87,21 @@ def reaction_diffusion(mesh: Any, order: int, c: float, source: Any, outer: Any,
     found = ng.GridFunction(space)
     found.Set(mesh.BoundaryCF({"outer": outer, "holes": holes}), ng.BND)
     with ng.TaskManager():
-        form.Assemble()
-        load.Assemble()
-        r = load.vec.CreateVector()
-        r.data = load.vec - form.mat * found.vec
-        r.data += form.harmonic_extension_trans * r
-        inverse = form.mat.Inverse(space.FreeDofs(coupling=True), inverse="sparsecholesky")
-        found.vec.data += inverse * r
-        found.vec.data += form.inner_solve * r
-        found.vec.data += form.harmonic_extension * found.vec
+        condensed(form, load, found)
     return found
+
+
+def condensed(form: Any, load: Any, found: Any) -> None:
+    """What is left of a load beside the boundary values, with inner unknowns condensed out."""
+    form.Assemble()
+    load.Assemble()
+    r = load.vec.CreateVector()
+    r.data = load.vec - form.mat * found.vec
+    r.data += form.harmonic_extension_trans * r
+    inverse = form.mat.Inverse(found.space.FreeDofs(coupling=True), inverse="sparsecholesky")
+    found.vec.data += inverse * r
+    found.vec.data += form.inner_solve * r
+    found.vec.data += form.harmonic_extension * found.vec
 
 
 def four_discs(size: float, order: int, levels: int) -> Any:

@@ -15,7 +15,7 @@ import sympy as sp
 import pibls
 from pibls.linalg import block_qr, distributed, staircase
 from pibls.linalg.engine import HERE, Demand, Here, TooLargeError
-from pibls.linalg.fronts import planned
+from pibls.linalg.fronts import Plan, eliminate, planned
 from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
 from pibls.problem.lowering import lower
@@ -267,13 +267,35 @@ def test_stairs_are_a_qr(seed: int) -> None:
     order = staircase.sorting(begins, n)
     assert order is not None
     Q, R, starts = staircase.factor(F[order].copy(order="F"), begins[order], own)
-    assert isinstance(Q, staircase.Stairs)
     turned = np.column_stack([Q.turned(column) for column in F[order].T])
     np.testing.assert_allclose(turned[: len(R)], R, atol=1e-12)
     np.testing.assert_allclose(turned[len(R) :], 0.0, atol=1e-12)
     np.testing.assert_array_equal(starts[:own], np.arange(own))
     assert all(not R[i, :start].any() for i, start in enumerate(starts))
-    assert sum(p.V.size for p in Q.panels) < 0.8 * F.size
+    assert sum(p.packed.size for p in Q.panels) < 0.8 * F.size
+
+
+def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
+    """Rows of a cell alone, and rows that it shares with two faces: QᵀF = [R, beside; 0, rest]."""
+    rng = np.random.default_rng(0)
+    widths, plan = {0: 40, 1: 9, 2: 7}, Plan((0,), (1, 2), (0, 1, 2), ())
+    shapes: list[tuple[tuple[int, ...], int]] = [((0,), 50), ((0, 1), 20), ((0, 2), 15)]
+    blocks = [(parts, [rng.standard_normal((rows, widths[p])) for p in parts]) for parts, rows in shapes]
+    front, rest = eliminate(plan, widths, blocks, [], 1e-3)
+    F = np.zeros((40 + 85, 56))
+    F[np.arange(40), np.arange(40)] = 1e-3
+    F[40:, :40] = np.concatenate([found[0] for _, found in blocks])
+    F[90:110, 40:49], F[110:, 49:] = blocks[1][1][1], blocks[2][1][1]
+    assert front.inner is not None
+    pieces = np.split(F[40:], [50, 70])
+    for j in range(56):
+        b = [piece[:, j] for piece in pieces]
+        if j >= 40:  # the ridge is zero there, as it is of a right-hand side
+            own, handed = front.turned(b)
+            np.testing.assert_allclose(own, front.beside[:, j - 40], atol=1e-12)
+            np.testing.assert_allclose(handed, rest.rows[:, j - 40], atol=1e-12)
+    R = np.block([[front.triangle, front.beside], [np.zeros((len(rest.rows), 40)), rest.rows]])
+    np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-10)
 
 
 def test_bundles_hold_every_front_once_and_children_come_first() -> None:

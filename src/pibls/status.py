@@ -18,6 +18,10 @@ class Status(Enum):
         "The node limit was reached before the tolerance: raise max_nodes, or take what there is for as good "
         "as its estimated error says."
     )
+    SLOW = (
+        "Digits come too slowly: even at max_nodes the tolerance was not to be expected, and wider attempts "
+        "were not made. Take what there is for as good as its estimated error says, or raise tol."
+    )
     TIME_LIMIT = (
         "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
         "for as good as its estimated error says."

@@ -103,19 +103,18 @@ class _Group:
         log = np.log(zeta)
         inverse = 1.0 / zeta
         most = max((sum(alpha) for alpha in alphas), default=0)
-        keys = np.stack([self.p.real, self.p.imag, self.log.astype(float)])
-        unique, which = np.unique(keys, axis=1, return_inverse=True)
-        which = np.reshape(which, -1)
+        unique, which = self._unique
         holomorphic = self._holomorphic(unique, log, inverse, most)
         conjugate = np.conj(zeta)
         others = {q: _powers(conjugate, q) for q in set(self.q.tolist())}
         out = []
         for alpha in alphas:
             total = np.zeros((len(Y), self.weights.shape[1]))
+            shares = expanded(alpha, self.turn, self.turn * self.mu)
             for q, powers in others.items():
                 mine = np.flatnonzero(self.q == q)
                 raw: Any = 0.0
-                for n, share in enumerate(expanded(alpha, self.turn, self.turn * self.mu)):
+                for n, share in enumerate(shares):
                     if share and n <= q:
                         part = holomorphic[sum(alpha) - n][:, which[mine]]
                         raw = raw + share * perm(q, n) * powers[q - n][:, None] * part
@@ -125,6 +124,13 @@ class _Group:
                 total[near] = self._at(least)
             out.append(total)
         return out
+
+    @cached_property
+    def _unique(self) -> tuple[Any, Any]:
+        """The different (p, log), (3, n), and which of them each term has."""
+        keys = np.stack([self.p.real, self.p.imag, self.log.astype(float)])
+        unique, which = np.unique(keys, axis=1, return_inverse=True)
+        return unique, np.reshape(which, -1)
 
     @staticmethod
     def _holomorphic(keys: Any, log: Any, inverse: Any, most: int) -> list[Any]:

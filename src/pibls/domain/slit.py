@@ -18,8 +18,7 @@ from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape
 from pibls.domain.vertices import Ring, points_of
-from pibls.errors import ProblemError
-from pibls.optional import need
+from pibls.errors import ProblemError, need
 
 _APART = 32 * 2.2e-16  # of its coordinates: how far a lip is from the line, so that a point knows its side
 

@@ -237,8 +237,7 @@ def tied_rows(system: CellSystem, w: Array) -> list[list[Array]]:
     for piece, mine in zip(system.pieces, system._frame.local(w), strict=True):
         cells = []
         for strips, jump in zip(piece.ties, piece.jumps, strict=True):
-            tied = [s.blocks[0] @ mine[s.parts[0]] + s.blocks[1] @ mine[s.parts[1]] for s in strips]
-            cells.append(np.concatenate([np.empty(0), *tied]) - jump)
+            cells.append(np.concatenate([np.empty(0), *(s.at(mine) for s in strips)]) - jump)
         out.append(cells)
     return out
 

@@ -14,7 +14,10 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import staircase
-from pibls.linalg.staircase import Full, Numbers, Stairs
+from pibls.linalg.staircase import Below, Numbers, Stairs
+
+Given = Sequence[tuple[tuple[int, ...], list[Array]]]
+"""Strips of rows: the parts that each touches, and its blocks there."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Plan:
     own: tuple[int, ...]
     neighbours: tuple[int, ...]
     strips: tuple[int, ...]
-    """Rows of the matrix."""
+    """Rows of the matrix, those that touch nothing else first."""
     handed_on: tuple[int, ...]
     """Earlier fronts whose rest goes in."""
 
@@ -47,7 +50,7 @@ class Rest:
 class Front:
     """An eliminated group: the reflectors, and its rows of the triangle."""
 
-    reflectors: Stairs | Full = field(repr=False)
+    reflectors: Stairs = field(repr=False)
     order: Numbers | None = field(repr=False)
     """In which the rows were sorted for them."""
     triangle: Array = field(repr=False)
@@ -55,11 +58,17 @@ class Front:
     """The same rows in the columns of the neighbours."""
     rows: int
     """Of the whole triangle: its own, and those that are handed on."""
+    inner: tuple[Stairs, int, Below] | None = field(default=None, repr=False)
+    """Where its first rows touch nothing else: those alone, how many they are, and the others below them."""
 
     def turned(self, pieces: Sequence[Array]) -> tuple[Array, Array]:
         """Qᵀ b, for the pieces of b in its rows: its own entries, and those that are handed on."""
         m = len(self.triangle)
         c = np.concatenate([np.zeros(m), *pieces])
+        if self.inner is not None:
+            alone, first, below = self.inner
+            top, rest = below.turned(alone.turned(c[:first])[:m, None], c[first:, None])
+            return top[:, 0], self.reflectors.turned(rest[:, 0])[: self.rows - m]
         c = self.reflectors.turned(c if self.order is None else c[self.order])
         return c[:m], c[m : self.rows]
 
@@ -79,9 +88,10 @@ def planned(
     handed: list[list[int]] = [[] for _ in groups]
     out: list[Plan] = []
     for i, group in enumerate(groups):
-        near = {p for s in strips[i] for p in touched[s]}
+        own, near = set(group), {p for s in strips[i] for p in touched[s]}
         near.update(p for f in handed[i] for p in out[f].neighbours)
-        neighbours = tuple(sorted(near - set(group), key=lambda p: (place[p], p)))
+        neighbours = tuple(sorted(near - own, key=lambda p: (place[p], p)))
+        strips[i].sort(key=lambda s: not own.issuperset(touched[s]))
         out.append(Plan(group, neighbours, tuple(strips[i]), tuple(handed[i])))
         if neighbours:
             handed[place[neighbours[0]]].append(i)
@@ -106,7 +116,7 @@ def _minimum_degree(touched: Sequence[tuple[int, ...]], parts: int) -> list[int]
 def eliminate(
     plan: Plan,
     widths: Mapping[int, int],
-    blocks: Sequence[tuple[tuple[int, ...], list[Array]]],
+    blocks: Given,
     handed: Sequence[Rest],
     ridge: float,
 ) -> tuple[Front, Rest]:
@@ -116,6 +126,9 @@ def eliminate(
         at[p] = slice(start, start + widths[p])
         start += widths[p]
     m = sum(widths[p] for p in plan.own)
+    alone = sum(set(parts) <= set(plan.own) for parts, _ in blocks)
+    if 0 < alone < len(blocks) and not handed:
+        return _condensed(plan, at, blocks[:alone], blocks[alone:], ridge)
     begins = [np.arange(m)]
     begins += [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found in blocks]
     begins += [rest.begins_in(at) for rest in handed]
@@ -140,3 +153,29 @@ def eliminate(
     rest = Rest(plan.neighbours, R[below, m:].copy(order="F"), starts[below] - m)
     front = Front(reflectors, order, R[:m, :m].copy(order="F"), R[:m, m:].copy(order="F"), len(R))
     return front, rest
+
+
+def _condensed(
+    plan: Plan, at: Mapping[int, slice], alone: Given, others: Given, ridge: float
+) -> tuple[Front, Rest]:
+    """A front whose first rows touch nothing else, as a cell's: those first, in its own columns alone."""
+    m, n = at[plan.own[-1]].stop, max(place.stop for place in at.values())
+    A, F = _stacked(at, alone, m, above=m), _stacked(at, others, n)
+    A[np.arange(m), np.arange(m)] = ridge
+    first, R, _ = staircase.factor(A, None, m)
+    below, triangle = Below.of(np.asfortranarray(R), F[:, :m])
+    beside, rest = below.turned(np.zeros((m, n - m), order="F"), F[:, m:])
+    reflectors, R, starts = staircase.factor(rest, None, 0)
+    front = Front(reflectors, None, triangle, beside, m + len(R), (first, len(A), below))
+    return front, Rest(plan.neighbours, R.copy(order="F"), starts)
+
+
+def _stacked(at: Mapping[int, slice], blocks: Given, columns: int, above: int = 0) -> Array:
+    """Some rows, one below the other, and so many zeros above them."""
+    F = np.zeros((above + sum(len(found[0]) for _, found in blocks), columns), order="F")
+    row = above
+    for parts, matrices in blocks:
+        for p, B in zip(parts, matrices, strict=True):
+            F[row : row + len(B), at[p]] = B
+        row += len(matrices[0])
+    return F

@@ -9,6 +9,7 @@ memory for the reflectors.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -16,22 +17,51 @@ import numpy.typing as npt
 
 from pibls.arrays import Array
 
-_SMALL = 192  # columns below which steps are not worth their administration
+_SMALL = 96  # columns below which steps are not worth their administration
 _LATE = 0.5  # of all rows must begin late
-_PANEL = (
-    64  # columns eliminated at once: many enough for products of matrices, few enough to follow the steps
-)
+_PANEL = 64  # columns eliminated at once at most: enough for products of matrices, and following the steps
+_NARROW = 16  # the same where they are kept beside V: as fast
+_BLOCK = 32  # columns whose reflectors are multiplied out: the fastest of 16, 32 and 64
 
 Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """I - V T Vᵀ on the rows from ``start``."""
+    """I - V T Vᵀ on the rows from ``start``, in blocks of columns; each T stands above the diagonal of V."""
 
     start: int
-    V: Array = field(repr=False)
-    T: Array = field(repr=False)
+    packed: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, start: int, V: Array, T: Array) -> Panel:
+        """As LAPACK gives them; V is overwritten where it is known to be zero or one."""
+        for block, columns in _blocks(V):
+            np.copyto(block, T[: len(block), columns], where=_upper(*block.shape))
+        return cls(start, V)
+
+    def turn(self, c: Array) -> None:
+        """Qᵀ c, in place."""
+        from scipy.linalg import lapack
+
+        T = np.zeros((min(_BLOCK, self.packed.shape[1]), self.packed.shape[1]), order="F")
+        for block, columns in _blocks(self.packed):
+            T[: len(block), columns] = block  # what is below its diagonal is not looked at
+        part = c[self.start : self.start + len(self.packed)]
+        part[:] = lapack.dgemqrt(self.packed, T, part[:, None], trans="T")[0][:, 0]
+
+
+def _blocks(V: Array) -> list[tuple[Array, slice]]:
+    """The blocks on the diagonal, and their columns."""
+    k = V.shape[1]
+    ways = [slice(j, min(j + _BLOCK, k)) for j in range(0, k, _BLOCK)]
+    return [(V[way, way], way) for way in ways]
+
+
+@lru_cache(maxsize=256)
+def _upper(rows: int, columns: int) -> npt.NDArray[np.bool_]:
+    """Which entries of so many rows are not below the diagonal."""
+    return np.tri(columns, rows, dtype=bool).T
 
 
 @dataclass(frozen=True)
@@ -43,24 +73,32 @@ class Stairs:
     def turned(self, b: Array) -> Array:
         """Qᵀ b; its first entries are those of the rows of R."""
         c = b.copy()
-        for p in self.panels:
-            part = c[p.start : p.start + len(p.V)]
-            part -= p.V @ (p.T.T @ (p.V.T @ part))
+        for panel in self.panels:
+            panel.turn(c)
         return c
 
 
 @dataclass(frozen=True)
-class Full:
-    """Qᵀ of a matrix without stairs, as LAPACK has it."""
+class Below:
+    """Qᵀ of a triangle above full rows: the triangle stays one, and only the rows have reflectors."""
 
-    qr: Array = field(repr=False)
-    tau: Array = field(repr=False)
+    V: Array = field(repr=False)
+    T: Array = field(repr=False)
 
-    def turned(self, b: Array) -> Array:
-        """Qᵀ b; its first entries are those of the rows of R."""
+    @classmethod
+    def of(cls, triangle: Array, B: Array) -> tuple[Below, Array]:
+        """Q and the new triangle of [triangle; B]."""
         from scipy.linalg import lapack
 
-        return np.asarray(lapack.dormqr("L", "T", self.qr, self.tau, b[:, None], lwork=64)[0][:, 0])
+        R, V, T, _ = lapack.dtpqrt(0, min(_NARROW, len(triangle)), triangle, B, overwrite_a=1, overwrite_b=1)
+        return cls(V, T), R
+
+    def turned(self, above: Array, below: Array) -> tuple[Array, Array]:
+        """Qᵀ of some columns, in the rows of the triangle and below."""
+        from scipy.linalg import lapack
+
+        top, rest, _ = lapack.dtpmqrt(0, self.V, self.T, above, below, trans="T")
+        return np.asarray(top), np.asarray(rest)
 
 
 def sorting(begins: Numbers, columns: int) -> Numbers | None:
@@ -70,7 +108,7 @@ def sorting(begins: Numbers, columns: int) -> Numbers | None:
     return np.argsort(begins, kind="stable")
 
 
-def factor(F: Array, begins: Numbers | None, own: int) -> tuple[Stairs | Full, Array, Numbers]:
+def factor(F: Array, begins: Numbers | None, own: int) -> tuple[Stairs, Array, Numbers]:
     """Q, the rows of R, and where each of them begins; F (in Fortran's order) is overwritten.
 
     Row i of F (rows, columns) is zero before the column ``begins[i]``, which do not fall. Among the first
@@ -81,27 +119,29 @@ def factor(F: Array, begins: Numbers | None, own: int) -> tuple[Stairs | Full, A
 
     n = F.shape[1]
     if begins is None:
-        qr, tau, _, _ = lapack.dgeqrf(F, lwork=64 * max(n, 2), overwrite_a=True)
-        k = len(tau)
-        return Full(qr[:, :k], tau), np.triu(qr[:k]), np.arange(k, dtype=np.intp)
-    counts = np.searchsorted(begins, np.arange(n), side="right")
-    edges = [*range(0, own, _PANEL), *range(own, n, _PANEL), n]
+        counts, edges = np.full(n, len(F)), [0, n]
+    else:
+        counts = np.searchsorted(begins, np.arange(n), side="right")
+        edges = [*_evenly(0, own), *_evenly(own, n), n]
     row, panels, starts = 0, list[Panel](), list[int]()
     for left, right in pairwise(edges):
         end = int(counts[right - 1])
         k = min(end - row, right - left)
         if k <= 0:
             continue
-        V, T, _ = lapack.dgeqrt(k, F[row:end, left:right])
-        F[row + k : end, left:right] = 0.0
-        F[row : row + k, left:right] = np.triu(V[:k])
+        V, T, _ = lapack.dgeqrt(min(_BLOCK, k), F[row:end, left:right])
+        F[row:end, left:right] = 0.0
+        np.copyto(F[row : row + k, left:right], V[:k], where=_upper(k, right - left))
         V = V[:, :k]
-        V[:k] = np.tril(V[:k], -1)
-        V[np.arange(k), np.arange(k)] = 1.0
         if right < n:
-            trailing = F[row:end, right:].T  # in the order of the memory
-            trailing -= trailing @ V @ T @ V.T
-        panels.append(Panel(row, V, T))
+            F[row:end, right:] = lapack.dgemqrt(V, T, F[row:end, right:], trans="T")[0]
+        panels.append(Panel.of(row, V, T))
         starts.extend(range(left, left + k))
         row += k
     return Stairs(tuple(panels)), F[:row], np.array(starts, dtype=np.intp)
+
+
+def _evenly(start: int, stop: int) -> list[int]:
+    """Where panels of about the same width begin."""
+    count = -(-(stop - start) // _PANEL)
+    return [start + (stop - start) * i // count for i in range(count)]

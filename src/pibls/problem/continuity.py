@@ -1,4 +1,14 @@
-r"""[∂ₙʲ u] = 0, [n·F] = 0: statements between two pieces of a domain (`materials`)."""
+r"""[u] = 0, [n·F] = 0: what holds where coefficients or sources jump on any surface.
+
+On an interface between two pieces (`materials`), with the normal n,
+
+- every unknown and its normal derivatives are continuous up to the last but one order: ∂ₙʲ u, j ≤ M - 2;
+- each equation, integrated across, says one thing more: n·F is continuous, with F what it keeps under its
+  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
+
+So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
+the velocities and the traction, and leave the pressure free to jump.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +24,7 @@ from pibls.errors import ProblemError
 from pibls.problem.form import Datum, Form, Jet, Variables
 
 
-def across(
+def continuity(
     forms: Sequence[Form], laws: Sequence[Sequence[tuple[Form, ...]]], pair: tuple[int, int], unknowns: int,
     language: Any,
 ) -> list[Form]:  # fmt: skip

@@ -1,15 +1,8 @@
-r"""[u] = 0, [n·F] = 0: what holds where coefficients or sources jump on any surface.
+r"""x ∈ Ω_p: the pieces in which all laws of a problem are smooth, where coefficients or sources jump.
 
-The switches of the equations (`switches`) cut the domain into pieces in which all laws are smooth. On an
-interface between two of them, with the normal n,
-
-- every unknown and its normal derivatives are continuous up to the last but one order: ∂ₙʲ u, j ≤ M - 2;
-- each equation, integrated across, says one thing more: n·F is continuous, with F what it keeps under its
-  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
-
-So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
-the velocities and the traction, and leave the pressure free to jump. Around the tip of a slit, and at the
-corners of an inclusion, pieces are divided further by seams (`domain.cuts`), across which all is continuous.
+The switches of the equations (`switches`) cut the domain; what holds between two pieces is `continuity`.
+Around the tip of a slit, and at the corners of an inclusion, pieces are divided further by seams
+(`domain.cuts`), across which all is continuous.
 """
 
 from __future__ import annotations
@@ -20,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array
@@ -31,14 +25,14 @@ from pibls.domain.level import Level
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem.breaks import Breaks, Place, axes_of, sides_of
-from pibls.problem.continuity import across, along_seam
+from pibls.problem.continuity import along_seam, continuity
 from pibls.problem.form import Form, Jet
 from pibls.problem.laws import Value, law_at
 from pibls.problem.lowering import Residual, lower_form
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
 from pibls.problem.regions import Interface, Within
-from pibls.problem.switches import SWITCHING, Switch
+from pibls.problem.switches import SWITCHING, Switch, switches_in
 
 _PIECES = 40
 _SEAMS = 24
@@ -149,7 +143,7 @@ def _divided(problem: Problem) -> Materials | None:
             statements = along_seam(forms, (p, q), n, language)
         else:
             laws = [kinds.laws(division.samples[i][0]) for i in (p, q)]
-            statements = across(forms, laws, (p, q), n, language)
+            statements = continuity(forms, laws, (p, q), n, language)
         between += [lower_form(form, region).at(values) for form in statements]
     return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
 
@@ -322,12 +316,16 @@ def refuse_pieces(problem: Problem) -> None:
                 )
 
 
-def refuse_materials(problem: Problem, what: str) -> None:
-    """Raise a ProblemError where something is asked for that pieces do not have."""
-    if materials_of(problem) is not None:
-        raise ProblemError(
-            what,
-            expected="coefficients and sources that jump on coordinate planes at most",
-            got="a jump on a slanted or curved surface",
-            remedy="This is not there yet: solve at two values of the parameter and compare.",
-        )
+def refuse_moving(problem: Problem, symbols: Sequence[Any], what: str) -> None:
+    """Raise a ProblemError where a parameter moves the surface on which something jumps."""
+    for equation in problem.equations:
+        residual = equation.lhs - equation.rhs if isinstance(equation, sp.Equality) else sp.sympify(equation)
+        for switch in switches_in(residual, problem.coordinates, ()):
+            moving = switch.expression.free_symbols & set(symbols)
+            if moving:
+                raise ProblemError(
+                    what,
+                    expected="parameters that leave jumps where they are",
+                    got=f"{sorted(map(str, moving))[0]}, which moves the place of a jump",
+                    remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
+                )

@@ -21,7 +21,8 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
-from pibls.search.divided import Reference, cell_system, first_tree
+from pibls.search.cornered import Cornered
+from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
@@ -29,9 +30,11 @@ from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import Cells, CellTree, Node, Space, Whole, graded
+from pibls.solver.protocol import starting_values
+from pibls.space import Cells, CellTree, Node, Space, Whole, bare, bared, graded
 from pibls.space.spectrum import degree_in, fall, left_at, tails
 from pibls.status import Status
+from pibls.system.cells import CellSystem
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
 
@@ -55,6 +58,7 @@ _SMOOTH = 1.2  # digits that a halving gains at least where the solution is smoo
 _DEEP, _SHALLOW = 8, 3  # halvings at once towards the corner of a cell, and to a place that is known roughly
 _IN_THE_CORNER = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
 _BESIDE = 1e-3  # of a cell, from its singular corner: where two solutions are compared
+_RESOLVED = 0.05  # of the residual of zero: what the first cells may leave
 _LEAST_FALL = 0.02  # of what the last division changed is left at least
 
 
@@ -102,12 +106,12 @@ class CellPlan(Plan):
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
-        if any(r.region.is_sum for r in self.bench.lowered.residuals):
-            return None  # an integral couples all cells at once
+        if not sums_divide(self.bench):
+            return None
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:
-            usual = _USUAL[d] * self.bench.lowered.unknowns**2
+            usual = _USUAL[d] * self.bench.lowered.unknowns
             # All of space and time at once is what an evolution comes to last.
             first, each = _FIRST[d] ** d, NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns
             work = divided(first, int(_WITH_FACES * first * each), 0, 1)
@@ -193,6 +197,9 @@ class CellPlan(Plan):
         """The first cells: those of the layers and waves that the equations' own rates tell of."""
         bench, d = self.bench, self.bench.lowered.dimension
         level = first_level(bench.tol)
+        if Cornered.of(bench.extra):
+            # Beside a corner all cells are alike, and few functions leave the same in each of them.
+            level = max(level, 1)
         tree = first_tree(bench, _FIRST[d])
         if bench.evolution is not None:
             return Sized.even(tree, level)
@@ -245,19 +252,16 @@ class CellPlan(Plan):
             for level in set(sized.levels)
         }
         frames = self._frames(sized.tree)
-        space = sized.over(references, unknowns, frames)
+        corners = Cornered.of(bench.extra, shrink)
+        space = corners.space(sized.over(references, unknowns, frames))
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
-            system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames)
-            method = GaussNewton(rounds=0, check=self.budget.check)
-            before = near or self.best or self.start
-            if self.guess is not None and self._key == 1 and not system.is_linear:
-                outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))
-            elif system.is_linear or before is None or not before.relative < bench.limits.trust_start:
-                outcome = method.solve(system, bench.stream(3, 2000 + self._key))
-            else:
-                outcome = method.descend(system, system.values_of(*before.function), before.relative)
-            judged, values = judge(bench, space, outcome.w)
-        kept = Outcome(outcome.w[: space.columns], outcome.cost, outcome.steps, outcome.status)
+            system = cell_system(
+                bench.lowered, bench.domain, space, bench.engine, frames=frames, corners=corners
+            )
+            outcome = self._newton(system, near or self.best or self.start)
+            w = system.function(outcome.w)
+            judged, values = judge(bench, space, w)
+        kept = Outcome(w, outcome.cost, outcome.steps, outcome.status)
         seconds = time.perf_counter() - began
         settings = {"cells": len(sized), "nodes": max(sized.nodes)}
         work = divided(len(sized), space.columns, len(outcome.w) - space.columns, outcome.steps)
@@ -265,6 +269,26 @@ class CellPlan(Plan):
         found = Attempt(space, kept, norms_by_name(judged), values, seconds, work, settings)
         worst, places = system.misfits(outcome.w, self.scales(found))
         return found, Seams(worst, places, system.neighbours)
+
+    def _newton(self, system: CellSystem, before: Attempt | None) -> Outcome:
+        """From what was found before, or from the first guess.
+
+        In cells no pivots need to be cut off on the way, which costs two to four factors each time. What is
+        left at the first few cells is what they cannot do, and not for a path from easier problems to mend.
+        """
+        usual = GaussNewton(rounds=0)
+        if system.is_linear:
+            return usual.linear_solve(system)
+        if self.guess is not None and self._key == 1:
+            return usual.descend(system, system.values_of(self.guess, np.empty(0)))
+        quick = replace(usual, truncation=0.0, to_the_last=False)
+        if before is not None and before.relative < self.bench.limits.trust_start:
+            start = system.values_of(*before.function)
+            return quick.descend(system, start, before.relative)
+        outcome = quick.descend(system, starting_values(system))
+        if outcome.status is Status.STALLED and not outcome.relative < _RESOLVED:
+            return usual.solve(system, self.bench.stream(3, 2000 + self._key))
+        return outcome
 
     def _indicators(self, found: Attempt, seams: Seams) -> tuple[Array, Array]:
         """For each cell how far it is from resolved, relative to max|u|; and the tails along each axis."""
@@ -280,6 +304,10 @@ class CellPlan(Plan):
         with np.errstate(invalid="ignore", divide="ignore"):
             along = np.nan_to_num(np.array(spectra) / scales[None, :, None]).max(axis=1)
         unmet, self._places = self._unmet(found, scales)
+        # Beside functions of its own corner the waves of a cell are not unique: their tails mean nothing.
+        corners = Cornered.of(self.bench.extra)
+        own = np.array([corners.holds(box) for box in space.tree.boxes])
+        along[own] = np.maximum(unmet, seams.worst)[own, None]
         smooth = np.maximum(along.max(axis=1), unmet)
         misfit = seams.own(smooth)
         self._singular = seams.singular(smooth)
@@ -304,6 +332,7 @@ class CellPlan(Plan):
     def _tails(self, part: Whole, w: Array, box: Array) -> Array:
         """What is left at the highest degrees along each axis (unknowns, d)."""
         unknowns = self.bench.lowered.unknowns
+        part, w = bare(part), bared(part, w)
         found = tails(part, w, box, unknowns)[0]
         places = self._places_in(box)
         if places is None:
@@ -421,7 +450,8 @@ class CellPlan(Plan):
         """Digits that the spectrum of a cell would fall over all degrees, along its worst axis."""
         space = found.space
         assert isinstance(space, Cells)
-        part, w = space.parts[number], found.w[space.starts[number] : space.starts[number + 1]]
+        own = found.w[space.starts[number] : space.starts[number + 1]]
+        part, w = bare(space.parts[number]), bared(space.parts[number], own)
         falls = fall(part, w, self._framed_as(box), self.bench.lowered.unknowns)
         return float(falls[:, int(np.argmax(along[number]))].min()) * degree_in(part.nodes, len(box))
 

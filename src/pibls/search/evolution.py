@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, time_of
 from pibls.problem import Jet, Region
@@ -77,7 +77,7 @@ def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:
 
 def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:
     """Whether a region is the start, or alike at all times; None where it is neither."""
-    if region.is_inside:
+    if region.is_inside or (region.is_sum and time_of(domain) is not None):
         return "always"
     plane = region.plane()
     if plane is not None:
@@ -118,13 +118,7 @@ class Handed(Place):
     level: float
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         assert box is not None  # a window is always a box
         d = len(box)

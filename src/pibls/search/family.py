@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from pibls.basis import BasisSpec, Waves
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import few_coordinates
-
-_LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates …
-_OTHER_SHARES = (0.3,)
-"""… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200 functions, 2e-6
-with 0.3 (and 55e-6 with none)."""
-_LEAST_GROUP = 8
+from pibls.search.thresholds import FAMILY
 
 
 @dataclass(frozen=True)
@@ -20,8 +15,10 @@ class WaveFamily:
     """Waves with |w| ≤ R(N, d), stretched per coordinate."""
 
     stretch: tuple[float, ...]
-    low: float = _LOW_SHARE
+    low: float = FAMILY.low_share
     """The share of functions of one or two coordinates."""
+    subsets: tuple[tuple[int, ...], ...] = ()
+    """Where functions of some coordinates alone make up nearly all of it: which ones (`search.coupled`)."""
 
     @classmethod
     def isotropic(cls, dimension: int) -> WaveFamily:
@@ -30,14 +27,25 @@ class WaveFamily:
     def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
         """At most ``nodes`` functions, at ``shrink`` times the scale of the scale-width rule."""
         d = len(self.stretch)
+        if self.subsets:
+            return self._by_subsets(nodes, shrink)
         subsets = few_coordinates(d) if d > 3 else []
         each = 2 * int(self.low * nodes / (2 * len(subsets))) if subsets else 0
-        if each < _LEAST_GROUP:
+        if each < FAMILY.least_group:
             subsets, each = [], 0
         dense = nodes - each * len(subsets)
         radius = shrink * scale_for("waves", max(dense, 32), d)
         groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
         return Waves(dense, tuple(radius * s for s in self.stretch), groups)
+
+    def _by_subsets(self, nodes: int, shrink: float) -> BasisSpec:
+        shares = [FAMILY.per_coordinate ** (len(c) - 1) for c in self.subsets]
+        dense = max(2 * int(FAMILY.besides * nodes / 2), 2)
+        counts = [max(2 * int((nodes - dense) * s / sum(shares) / 2), 2) for s in shares]
+        pairs = zip(self.subsets, counts, strict=True)
+        groups = tuple((c, n, shrink * scale_for("waves", max(n, 32), len(c))) for c, n in pairs)
+        d = len(self.stretch)
+        return Waves(dense, shrink * scale_for("waves", max(dense, 32), d), groups)
 
     def leaning(self, axis: int, factor: float) -> WaveFamily:
         """More frequencies along one coordinate, fewer along the others.
@@ -48,13 +56,17 @@ class WaveFamily:
         stretch = tuple(s * (factor if i == axis else others) for i, s in enumerate(self.stretch))
         return replace(self, stretch=stretch)
 
-    def shares(self) -> list[WaveFamily]:
-        """The same with fewer functions of few coordinates, where there are any."""
-        return [replace(self, low=low) for low in _OTHER_SHARES] if len(self.stretch) > 3 else []
+    def shares(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
+        """The same with fewer functions of few coordinates, or of those ``subsets`` alone."""
+        if len(self.stretch) <= 3 or self.subsets:
+            return []
+        largest = max(map(len, subsets), default=0)
+        own = [replace(self, subsets=subsets)] if 0 < largest < len(self.stretch) else []
+        return [*own, *(replace(self, low=low) for low in FAMILY.other_shares)]
 
     def neighbours(self) -> list[WaveFamily]:
         """The families that lean towards one coordinate more."""
-        if len(self.stretch) == 1:
+        if len(self.stretch) == 1 or self.subsets:
             return []
         return [self.leaning(axis, 2.0) for axis in range(len(self.stretch))]
 

@@ -9,10 +9,10 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
+from pibls.search.thresholds import MARCH
 from pibls.space import Cells, Whole, Windows
 
 LATE = "the time limit was reached"
-_RESIDUAL_FLOOR = 3e-12  # no residual next to its terms is smaller
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Demand:
 
     def above(self, bench: Bench) -> Demand:
         """The same, but nothing below rounding."""
-        return Demand(max(self.tail, floor_of(bench)), max(self.residual, _RESIDUAL_FLOOR))
+        return Demand(max(self.tail, floor_of(bench)), max(self.residual, MARCH.residual_floor))
 
 
 def floor_of(bench: Bench) -> float:
@@ -63,6 +63,12 @@ class Followed:
     @property
     def until(self) -> float:
         return self.windows[-1].stop
+
+    @property
+    def cells(self) -> int:
+        """Those of the last window."""
+        last = self.windows[-1]
+        return len(last.space.each(last.w))
 
     def function(self) -> tuple[Windows, Array]:
         """All windows as one function."""

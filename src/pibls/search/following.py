@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.basis.quasi import spread
+from pibls.linalg.patience import asked
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
@@ -17,21 +18,12 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norm
 from pibls.search.evolution import jumps_in_time
 from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
+from pibls.search.thresholds import FOLLOWING
 from pibls.search.ways import InWaves, Way
 from pibls.solver import Outcome
-from pibls.space import Cells
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
-
-_FIRST, _SECOND = (0.6, 1.0), (1.0, 1.2)
-"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second
-one beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
-_TIMES = 6  # places in each window and cell where two solutions are compared
-_SHARE = 0.4  # … for each of its functions
-_MOST = 20_000
-_GAINED = 0.1
-_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised
 
 
 @dataclass
@@ -71,7 +63,7 @@ class WindowPlan(Plan):
             found = self._judged(first, time.perf_counter() - began)
             known, noted = (self.best, self.error), earlier
             self.best, self.error = found, UNCHECKED
-            self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
+            self.tell(found, None, t=first.until, windows=len(first.windows), cells=first.cells)
             second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = self._compared(first, found, second)
@@ -91,7 +83,7 @@ class WindowPlan(Plan):
         # The first window that is resolved need not be the first that is right: the two agree a little later.
         e = first.evolution
         began, late = self.notes["promised"], everywhere
-        for factor in _LATER:
+        for factor in FOLLOWING.later:
             since = e.start + factor * (began - e.start)
             if abs(since - e.start) > self.way.layer * abs(e.stop - e.start):
                 break
@@ -103,7 +95,7 @@ class WindowPlan(Plan):
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)
-        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=_cells(first))
+        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=first.cells)
         if first.stopped is not None:
             self.notes["stopped"] = (first.until, first.stopped)
             self.status = Status.TIME_LIMIT if first.stopped == LATE else Status.STOPPED
@@ -124,8 +116,8 @@ class WindowPlan(Plan):
             return
         most, aim = self.way.tighter
         share = min(most, aim * self.bench.tol / excess)
-        if excess > _GAINED * self._excess:
-            share *= _GAINED  # what was asked for less of was not what is left
+        if excess > FOLLOWING.gained * self._excess:
+            share *= FOLLOWING.gained  # what was asked for less of was not what is left
         self._excess = excess
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
@@ -134,7 +126,7 @@ class WindowPlan(Plan):
         self._key += 1
         assert self.demand is not None
 
-        until = self.budget.until(*(_FIRST if before is None else _SECOND))
+        until = self.budget.until(*(FOLLOWING.first if before is None else FOLLOWING.second))
 
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check(until)
@@ -146,9 +138,10 @@ class WindowPlan(Plan):
         if follower is None:
             return None
         try:
+            with asked(lambda: self.budget.check(until)):
+                found = follower.run() if before is None else follower.replay(before)
             if before is not None:
-                return follower.replay(before)
-            found = follower.run()
+                return found
             for note, when in (("rough", follower.rough), ("promised", follower.promised)):
                 self.notes.pop(note, None)
                 if when is not None:
@@ -179,7 +172,7 @@ class WindowPlan(Plan):
             keep = (t >= low) & (t <= high)
             if since is not None and region in begun:
                 keep &= False
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = self._where(followed, since).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
@@ -203,24 +196,18 @@ class WindowPlan(Plan):
         for window in followed.windows:
             # A piece with many functions has room for an error in many places: at the root of their number
             # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.
-            each = window.space.nodes / (len(window.space.parts) if isinstance(window.space, Cells) else 1)
-            U = spread(max(_TIMES, int(_SHARE * each)), d, 7)
-            boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()
-            for box in boxes:
+            tree = window.space.tree_over(bench.box)
+            U = spread(max(FOLLOWING.times, int(FOLLOWING.share * window.space.nodes / len(tree))), d, 7)
+            for box in tree.boxes:
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
                 X[:, e.axis] = window.start + (window.stop - window.start) * U[:, e.axis]
                 parts.append(X)
             parts[-1][-1, e.axis] = window.stop
         X = np.concatenate(parts)
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
-        if len(X) > _MOST:
-            X = np.concatenate([X[:: len(X) // _MOST + 1], X[-1:]])  # the end of time is among them
+        if len(X) > FOLLOWING.most:
+            X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
         t = bench.where.even[:, e.axis]
         low, high = sorted((e.start if since is None else since, followed.until))
         X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]
         return Where(X, bench.where.even[(t >= low) & (t <= high)], e.axis)
-
-
-def _cells(followed: Followed) -> int:
-    last = followed.windows[-1].space
-    return len(last.parts) if isinstance(last, Cells) else 1

@@ -19,28 +19,18 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import Evolution
+from pibls.search.followed import LATE, Demand
 from pibls.search.initial import Beginning, beginning_of, kicks_of
-from pibls.search.orbit import Asked, Orbit, Path
+from pibls.search.orbit import Orbit, Path
 from pibls.search.plan import Offer, Plan
 from pibls.search.shadow import Shadow, shadow
+from pibls.search.thresholds import ORBITS
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.line import Line
 from pibls.system.points import PointSet
-
-_MANY = 5  # unknowns from which fewer points are cheaper: a window costs their cube
-_POINTS = (32, 24)
-_TIGHTER = 0.01
-_AT_FLOOR = 10.0  # a tail within that factor of the least: to ask for less would change nothing
-_TIMES, _PLACES = 6, 256  # places in each window where two orbits are compared, and in all of them, at least
-_MOST = 20_000
-_DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
-_EVERY = 16  # windows between two reports of how far it is
-_WORK = 2e-4  # of one step of Newton's method in a window, roughly
-_LATE = "the time limit was reached"
-_RESIDUAL_FLOOR = 3e-12
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:
     beginning = beginning_of(lowered, e, line.groups)
     if beginning is None:
         return None
-    points = _POINTS[lowered.unknowns >= _MANY]
+    points = ORBITS.points[lowered.unknowns >= ORBITS.many]
     return Setting(Collocation(line, Radau.of(points, max(e.orders))), beginning)
 
 
@@ -72,7 +62,7 @@ class OrbitPlan(Plan):
     """Windows in time for ordinary differential equations."""
 
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    asked: Asked | None = None
+    asked: Demand | None = None
     _setting: Setting | None = None
     _told: int = 0
     _looked: bool = field(default=False)
@@ -89,8 +79,8 @@ class OrbitPlan(Plan):
     def advance(self) -> None:
         bench = self.bench
         if self.asked is None:
-            limits = bench.limits
-            self.asked = self._above(Asked(limits.orbit_tail * bench.tol, limits.window_residual * bench.tol))
+            tail, residual = bench.limits.orbit_tail * bench.tol, bench.limits.window_residual * bench.tol
+            self.asked = Demand(tail, residual).above(bench)
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
             path = self._follow()
@@ -111,26 +101,24 @@ class OrbitPlan(Plan):
         if known[1].max < self.error.max and path.stopped is None:
             self.best, self.error = known  # asked for more, rounding left more
 
-    def _above(self, asked: Asked) -> Asked:
-        """The same, but nothing below rounding."""
-        return Asked(max(asked.tail, self.bench.limits.window_floor[0]), max(asked.residual, _RESIDUAL_FLOOR))
-
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)
         self._tell(path, found, excess)
         if path.stopped is not None:
             self.notes["stopped"] = (path.until, path.stopped)
-            self.status = Status.TIME_LIMIT if path.stopped == _LATE else Status.STOPPED
+            self.status = Status.TIME_LIMIT if path.stopped == LATE else Status.STOPPED
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
             return
         assert self.asked is not None
-        if self.asked.tail <= _AT_FLOOR * self.bench.limits.window_floor[0] or not math.isfinite(excess):
+        if self.asked.tail <= ORBITS.at_floor * self.bench.limits.window_floor[0] or not math.isfinite(
+            excess
+        ):
             self.status = Status.FLOOR
             return
-        share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
-        self.asked = self._above(Asked(self.asked.tail * share, self.asked.residual * share))
+        share = min(ORBITS.tighter, 0.1 * self.bench.tol / excess)
+        self.asked = Demand(self.asked.tail * share, self.asked.residual * share).above(self.bench)
 
     def _tell(self, path: Path, found: Attempt, excess: float | None) -> None:
         self.tell(found, excess, t=path.until, windows=len(path.steps), cells=1)
@@ -148,7 +136,7 @@ class OrbitPlan(Plan):
         try:
             return orbit.run()
         except OutOfTimeError:
-            return orbit.partial(_LATE)
+            return orbit.partial(LATE)
         except KeyboardInterrupt:
             partial = orbit.partial("it was interrupted there")
             if partial is not None:
@@ -158,7 +146,7 @@ class OrbitPlan(Plan):
 
     def _check(self, t: float, windows: int) -> None:
         self.budget.check()
-        if windows >= self._told + _EVERY:
+        if windows >= self._told + ORBITS.every:
             self._told = windows
             assert self._setting is not None
             nodes = self._setting.collocation.radau.size * windows
@@ -166,7 +154,7 @@ class OrbitPlan(Plan):
 
     def _second(self, path: Path) -> Shadow | None:
         assert self._setting is not None
-        if path.stopped == _LATE:
+        if path.stopped == LATE:
             return None
         switched = {level for _, level in self.bench.lowered.interfaces.planes}
         return shadow(path, self._setting.collocation, switched)
@@ -180,7 +168,7 @@ class OrbitPlan(Plan):
         for region, chosen in bench.held_out.items():
             t = chosen.sites[0][:, 0]
             keep = (t >= low) & (t <= high)
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))
@@ -189,18 +177,18 @@ class OrbitPlan(Plan):
         assert self._setting is not None
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
         outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
-        work = _WORK * path.effort
+        work = ORBITS.work * path.effort
         self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
         edges = path.edges
-        U = spread(max(_TIMES, _PLACES // (len(edges) - 1)), 1, 7)[:, 0].copy()
+        U = spread(max(ORBITS.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
-        if len(X) > _MOST:
-            X = X[:: len(X) // _MOST + 1]
+        if len(X) > ORBITS.most_places:
+            X = X[:: len(X) // ORBITS.most_places + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)
@@ -210,14 +198,16 @@ def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
     """What rounding alone makes of both orbits is added: they may be off alike by chance."""
     each = tuple(
         replace(
-            e, max=e.max + _DEVIATIONS * float(r.max()), l2=e.l2 + _DEVIATIONS * float(np.sqrt(np.mean(r**2)))
+            e,
+            max=e.max + ORBITS.deviations * float(r.max()),
+            l2=e.l2 + ORBITS.deviations * float(np.sqrt(np.mean(r**2))),
         )
         for e, r in zip(error.each, second.rounding, strict=True)
     )
     order = np.argsort(second.t)
     largest = second.rounding.max(axis=0)[order]
     history = tuple(
-        (t, e + _DEVIATIONS * float(np.interp(t, second.t[order], largest))) for t, e in error.history
+        (t, e + ORBITS.deviations * float(np.interp(t, second.t[order], largest))) for t, e in error.history
     )
     return replace(
         error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each, history=history

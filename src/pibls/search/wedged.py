@@ -99,10 +99,11 @@ def with_wedges(
         found = bases_of(wedge.point, wedge.pencil, powers, length)
         where = 0 if materials is None else int(materials.locate(_towards(wedge, domain, 0.5, 1)[-1:])[0])
         bases = {(where, k): basis for (_, k), basis in found.items()}
-        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point))
+        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point, wedge.strong))
         more.append(richer(wedge, wedge.pencil.sectors[0], exponents, domain, length))
         for k, basis in more[-1].items():
-            fields.append(Field({(where, k): basis}, tuple(basis.terms[:, 0].tolist()), wedge.point))
+            degrees = tuple(basis.terms[:, 0].tolist())
+            fields.append(Field({(where, k): basis}, degrees, wedge.point, wedge.strong, exact=False))
     near = np.concatenate([_towards(w, domain, 0.5, _ANGLES) for w in wedges])
     angles = [_ANGLES if not len(rich) else _RICH_ANGLES for rich in more]
     inner = np.concatenate([_towards(w, domain, 0.2, n) for w, n in zip(wedges, angles, strict=True)])
@@ -115,6 +116,7 @@ def with_wedges(
         inner=np.concatenate([extra.inner, inner]),
         rim=join(sides if extra.rim is None else [extra.rim, *sides], 2),
         points=np.concatenate([extra.points, np.array([w.point for w in wedges])]),
+        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges])]),
     )
 
 

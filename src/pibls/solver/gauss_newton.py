@@ -12,7 +12,6 @@ that is left, which regularises the first steps and costs the last ones nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
+from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.rows import Matrix, is_held, is_streamed, norms
 from pibls.solver.homotopy import Homotopy
@@ -35,11 +35,8 @@ _TIGHTEN = 1e-3
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
 _FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
+_AS_PREDICTED = 1.02
 _SOLVED = 1e-4  # relative residual above which the end is no solution
-
-
-def _go_on() -> None:
-    """Nothing stops it."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,8 @@ class GaussNewton:
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
-    check: Callable[[], None] = field(default=_go_on, repr=False, compare=False)
-    """Called before each step; raises to stop."""
+    to_the_last: bool = True
+    """Whether to go on where all but a little of what is left would be left by linear equations, too."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -116,7 +113,7 @@ class GaussNewton:
 
         ``factors`` are those of the same matrix, where they are known.
         """
-        J, b = system.linearise(starting_values(system))
+        J, b = system.linearise(system.level(0.0))
         if factors is None:
             factors = self.linear.factor_scaled(J, row_sizes(system, J), self.linear.cond)
         w = factors.apply(b)
@@ -146,7 +143,7 @@ class GaussNewton:
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         before = 0.0
         while steps < self.max_steps:
-            self.check()
+            go_on()
             needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:
@@ -157,7 +154,8 @@ class GaussNewton:
                 b = J @ w - r  # the factored Jacobian serves again
             target = factors.apply(b)
             moved, r_new, loss_new = _backtrack(system, w, target, rows, loss)
-            if loss_new < 2.0 * _norm(J @ target - b, rows):
+            predicted = _norm(J @ target - b, rows)
+            if loss_new < 2.0 * predicted:
                 # What is left is what the truncation leaves, not what the linearisation neglects.
                 limit *= _TIGHTEN
             if not loss_new < loss:
@@ -179,6 +177,7 @@ class GaussNewton:
             left = change * min(change / before, 1.0) if before > 0 else change
             before = change
             settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
+            settled |= not self.to_the_last and cut <= floor and loss < _AS_PREDICTED * predicted
             if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
                 status = Status.SOLVED
                 break

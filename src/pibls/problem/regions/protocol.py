@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain
+from pibls.domain.gauss import Rule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet
@@ -50,6 +51,12 @@ class Region(Protocol):
     def is_sum(self) -> bool:
         """Whether its points make rows together, which residuals of one name share: an integral."""
 
+    def is_divisible(self, domain: Domain) -> bool:
+        """Whether cells can each take their part of it."""
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
+
     @property
     def is_rim(self) -> bool:
         """Whether it is a curve or surface inside the domain."""
@@ -59,13 +66,7 @@ class Region(Protocol):
         """Whether it belongs to the condition of the statement before."""
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """Its points: of the whole domain, or of what lies in ``box`` (d, 2).
 
@@ -118,6 +119,12 @@ class Place:
     @property
     def continues(self) -> bool:
         return False
+
+    def is_divisible(self, domain: Domain) -> bool:
+        return True
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        raise NotImplementedError
 
     @property
     def has_normal(self) -> bool:

@@ -1,0 +1,329 @@
+"""What decides how an evolution is followed, window after window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class MarchThresholds:
+    """What every way of following an evolution (`search.march`) decides by: first values that served.
+
+    Lengths are shares of the whole time. Where no measurement is named, half and double were not told apart
+    on the lists of `benchmarks`.
+    """
+
+    first: float = 0.02
+    """The first window that is tried."""
+    tries: int = 80
+    """Of one window."""
+    shortest: float = 1e-14
+    safe: float = 0.85
+    """Of the length that the tail asks for."""
+    growth: float = 3.0
+    """The longest of two windows in a row over the shorter one."""
+    longer: tuple[float, float] = (1.25, 2.0)
+    """Times longer, a window is worth new factors: on a line, and in the plane, where they are expensive."""
+    nothing: float = 1e-14
+    """A tail that says nothing about how much smaller it would be."""
+    hopeless: float = 1e5
+    """More than was asked for, that much, is not rounding."""
+    share: float = 0.1
+    """Of what a derivative in space is where a function varies over a cell: rounding is below."""
+    misfit: tuple[float, float] = (10.0, 1e-9)
+    """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
+    residual_floor: float = 3e-12  # no residual next to its terms is smaller
+
+
+MARCH = MarchThresholds()
+
+
+@dataclass(frozen=True)
+class WindowThresholds:
+    """What windows of waves (`search.windows`) decide by, where they differ from the others."""
+
+    tries: int = 60
+    shortest: float = 1e-13
+    most_cells: int = 400
+    held: dict[int, int] = field(default_factory=lambda: {1: 31, 2: 40, 3: 60})
+    """Points of a cell at which the residual is looked at, by the number of coordinates."""
+    extrapolated: int = 2
+    """The degree in time by which Newton's method starts from the last window."""
+    fading: float = 0.7
+    """Of what earlier windows left unresolved, the next may leave again."""
+    across: float = 4.0
+    """Tails in space are looked at further from the end of the spectrum: they may be larger."""
+    stubborn: int = 3
+    """Divisions of the first window that gain nothing: its beginning contradicts the sides …"""
+    patience: int = 8
+    """… and after so many tries it is taken as it is."""
+    open: float = 1e-5
+    """Of the domain: a cell in which such a beginning is left open."""
+    kept: float = 0.85
+    """Of a window in space and time: at its very end nothing but the equation holds the functions. What is
+    handed on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here
+    it does not grow (7e-14)."""
+    nothing: float = 3e-14
+    """A tail that says nothing about how much smaller it would be."""
+    worth: float = 1.6
+    """Times longer, a window is worth new factors."""
+    left: float = 1e-3
+    """Of what is asked of a window's spectrum: what Newton's method may leave."""
+
+
+WINDOWS = WindowThresholds()
+
+
+@dataclass(frozen=True)
+class OrbitThresholds:
+    """What an ordinary evolution (`search.orbit`) decides by."""
+
+    shortest: float = 1e-13
+    first: float = 1e-6
+    """Of the whole time: the window that shows how fast the solution is …"""
+    careful: float = 0.3
+    """… and of what it shows, the first window of a nonlinear equation."""
+    tail_from: float = 0.75
+    """Of the coefficients: from there on they are the tail."""
+    spare: float = 10.0
+    """Times the tail that is aimed at, a window may have."""
+    failed: float = 0.4
+    """Of its length, where Newton's method does not settle …"""
+    failures: int = 2
+    """… and so often, a window starts from constant derivatives."""
+    rejected: tuple[float, float] = (0.2, 0.9)
+    """Of its length, at least and at most, where a window is rejected …"""
+    shrink: float = 0.5
+    """… and at least after one that was accepted."""
+    left: float = 1e-3
+    """Of what is asked of the coefficients: what Newton's method may leave."""
+    taylor: int = 3
+    """Derivatives of the highest derivative that a window starts from."""
+    probe: float = 0.05
+    """Of its length: so much shorter is tried before what is left is called rounding …"""
+    rounding: float = 1e-6
+    """… which is less than that."""
+    fading: float = 0.7
+    """Of what earlier windows left unresolved, the next may leave again."""
+    small: float = 1e-3
+    """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
+    anyway: tuple[float, float] = (2.5, 1.5)
+    """A spectrum that allows so much longer a window makes it so much longer."""
+    # -- the plan, and the second orbit --
+    many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
+    points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
+    tighter: float = 0.01  # of what was asked for, where the estimate is too large, at most
+    at_floor: float = 10.0  # a tail within that factor of the least: to ask for less would change nothing
+    times: int = 6  # places in each window where two orbits are compared, and in all of them, at least
+    places: int = 256  # … in all of them together, at least
+    most_places: int = 20_000  # … and at most
+    deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
+    every: int = 16  # windows between two reports of how far it is
+    work: float = 2e-4  # of one step of Newton's method in a window, roughly
+    shadow_rounds: int = 6  # steps of Newton's method for the second orbit
+    exact: float = 1e-7  # a relative change whose square is nothing
+    shadow_slow: float = 0.5  # of the step before: one that is longer is what the orbit makes of rounding
+    noise: float = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
+    shadow_points: float = 0.75  # of the points
+
+
+ORBITS = OrbitThresholds()
+
+
+@dataclass(frozen=True)
+class LineThresholds:
+    """What an evolution in moments and points (`search.lines`) decides by: first values that served.
+
+    Counts end a search that gains nothing; lengths are shares of the whole time or of the domain. Where no
+    measurement is named, half and double were not told apart on the lists of `benchmarks`.
+    """
+
+    # -- resolutions --
+    waves_first: int = 21
+    """Functions of a periodic coordinate at first …"""
+    product_first: tuple[int, int] = (12, 13)
+    """… and in the plane along each coordinate, without and with a period."""
+    most_waves: int = 525
+    """Functions of a periodic coordinate, at most."""
+    whole: int = 600
+    """Columns up to which waves have a matrix together, where one for each does not serve."""
+    seam: float = 30.0
+    """In tails: what half as many waves again …"""
+    rough_gain: float = 4.0
+    """… make less smaller by than this is a seam, where the beginning does not quite fit to itself round a
+    ring: sech x on (-15, 15) leaves 8e-7, and a hundred waves more left a third of it, in four times the
+    windows."""
+    most_products: int = 900
+    """Functions in the plane, at most; of all unknowns half as many again."""
+    most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
+    """The same of all unknowns where they are solved along each coordinate by itself."""
+    most_cells: int = 300
+    hardest: float = 0.05
+    """Of the largest tail: cells that are divided at a beginning that does not fit …"""
+    levels: int = 3
+    """… so often at once."""
+    smallest: float = 1e-10
+    """The smallest cell, of the domain."""
+    joined: float = 0.1
+    """Of what may be left: cells of less, at twice the length, are joined again."""
+
+    # -- the beginning --
+    begun: float = 1e-3
+    """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
+    rounds: int = 14
+    """Divisions until the beginning is resolved."""
+    first: float = 1e-11
+    """The first window of such a beginning, of the whole time."""
+    hard: int = 6
+    """Tries after which the beginning is taken for one that does not fit."""
+    layer: float = 1e-3
+    """Of the whole time: later than that, a window that is not resolved is none …"""
+    forced: int = 30
+    """… and after so many, what was not smoothed will not be."""
+    ratio: float = 0.2
+    """Of the time since the start: shorter windows are not tried in the layer."""
+
+    # -- kinks that travel --
+    fades: float = 10.0
+    """Over the whole time: short waves that turn by more and fade by less carry kinks along."""
+    rough_waves: int = 525
+    rough_cells: int = 16
+    """What it is followed in; twice as much is the estimate …"""
+    rough_level: float = 0.03
+    """What windows leave in time, of what is left in space …"""
+    rough_windows: int = 120
+    """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
+
+    # -- one window --
+    halvings: int = 40
+    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
+    steps: int = 12
+    """Of Newton's method …"""
+    left: float = 1e-5
+    """… and what it may leave, of what a window may: a breather over ten periods had an error of 3e-5 at
+    1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series in time are what is left."""
+    contraction: float = 0.25
+    """Steps that shrink less ask for a matrix nearer to the solution."""
+    cheap_steps: int = 24
+    """More steps where each wave has a matrix of its own, which costs next to nothing …"""
+    cheap_contraction: float = 0.6
+    """… as long as they shrink by that …"""
+    cheap_again: int = 20
+    """… and else not for so many matrices."""
+    krylov_steps: int = 60
+    krylov_left: tuple[float, float] = (1e-3, 1e-11)
+    """What Krylov's steps leave, of what is not linear and of what is …"""
+    krylov_lost: float = 0.3
+    """… and more than that is nothing: a shorter window is nearer to the identity."""
+
+
+LINES = LineThresholds()
+
+
+@dataclass(frozen=True)
+class RoomThresholds:
+    """What an evolution on any shape (`search.rooms`) decides by."""
+
+    # -- functions --
+    first: int = 8
+    """The first degree …"""
+    more: float = 1.25
+    """… and the next one, over the last, where nothing tells which it should be: each costs four times as
+    much."""
+    most_at_once: float = 1.6
+    """The next one over the last, where tails that fall tell."""
+    second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
+    """The degree of the second solution over the first, by the number of coordinates, and two more."""
+    most: dict[int, int] = field(default_factory=lambda: {3: 2000, 4: 2100})
+    """Functions of all unknowns, by the number of coordinates: 2,000 take some ten seconds to factor."""
+    corner_power: float = 14.0
+    """The highest power at a corner: an L-shape's first tone is off by 3e-6 at degree 20, by 2e-8 at 28, both
+    with powers to 12 and to 16."""
+    weakest: float = 4.0
+    """A first power at a corner above which polynomials do without it."""
+    dependent: float = 1e-10
+    """What is left of a function beside others, of itself, that makes it dependent: rounding over it is how
+    far the functions are from orthonormal, and 1e-6 will do."""
+
+    # -- points --
+    spare: dict[int, int] = field(default_factory=lambda: {3: 8, 4: 2})
+    """Nodes of a rule along a side, beyond the degree, by the number of coordinates."""
+    dense: float = 1.5
+    """Points inside per function, at least."""
+    unfelt: float = 1e-2
+    """Of the most that functions have at the walls: those of less are left to the equations. With 1e-5 what
+    is left over at the walls of a spline comes back 100 times larger inside, with 1e-1 waves there grow by
+    1 % in a unit of time; with 1e-2 errors are those of the best approximation, and nothing grows."""
+
+    # -- windows --
+    begun: float = 0.3
+    """What is left out at the start, of what windows may leave."""
+    rounding: float = 1e-8
+    """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10."""
+    residual: float = 30.0
+    """What the equations may leave between the points, in units of tol: the second solution has the say."""
+    left: float = 1e-3
+    """What Newton's method may leave, of what a window may."""
+    eased: float = 1e5
+    """What windows may leave where there may be no more functions, over what was asked for: beyond, nothing
+    was found."""
+    layer: float = 0.1
+    """Of the whole time: what is not resolved from then on is not."""
+    shortest: float = 2e-4
+    """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
+    ago."""
+    layered: dict[int, int] = field(default_factory=lambda: {3: 650, 4: 650})
+    """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
+    is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""
+
+
+ROOMS = RoomThresholds()
+
+
+@dataclass(frozen=True)
+class WayThresholds:
+    """Which way an evolution is followed (`search.ways`), and what it usually takes."""
+
+    usual: dict[int, float] = field(default_factory=lambda: {1: 0.4, 2: 8.0, 3: 60.0})
+    """Seconds that windows of waves take until the tolerance is met, roughly."""
+    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})  # and those of moments
+    roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
+    """And those of moments on any shape."""
+    functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
+    """Of a cell on a line, for a loose and a tight tolerance."""
+    moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
+    """Of a window, for a loose and a tight tolerance."""
+    many: int = 12
+    """Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has
+    its own. A wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of
+    149."""
+    tight: float = 1e-7  # a tolerance below which functions and moments are more
+    on_the_way: float = 1e-3  # of the time: what stops before has not begun
+    floor: float = 1e-13  # no tail of less is asked for
+    tail: float = 0.03
+    """Of the tolerance: a third of it costs a tenth more windows, and a second run twice as many."""
+    layer: float = 1e-4  # of the whole time: what is left out after a beginning that does not fit, at most
+
+
+WAYS = WayThresholds()
+
+
+@dataclass(frozen=True)
+class FollowingThresholds:
+    """When windows are stopped, and where two solutions are compared (`search.following`)."""
+
+    first: tuple[float, float] = (0.6, 1.0)
+    """Shares of what is left of the time limit, and of the limit itself, after which a solution, and
+    the second one beside it, are stopped: without the second, which takes about as long, nothing is
+    known of the error."""
+    second: tuple[float, float] = (1.0, 1.2)  # … and of the second
+    times: int = 6  # places in each window and cell where two solutions are compared
+    share: float = 0.4  # … for each of its functions
+    most: int = 20_000  # … and in all windows at most
+    gained: float = 0.1
+    """An estimate above that share of the last one has not gained: so much less is asked for next."""
+    later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
+    """Times the layer: from when on an estimate may be promised."""
+
+
+FOLLOWING = FollowingThresholds()
