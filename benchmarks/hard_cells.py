@@ -131,6 +131,7 @@ def main() -> None:
         stored |= json.loads(STORE.read_text(encoding="utf-8"))
     asked = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     stored["commit"] = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    solved(next(iter(PROBLEMS)), 0, given.limit)  # what is imported once is not measured
     print(f"{'problem':26s} seed    error estimate   cells  functions  CPU s  NGSolve  status")
     for name in given.names or PROBLEMS:
         hard = PROBLEMS[name]()

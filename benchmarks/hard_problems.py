@@ -173,11 +173,13 @@ def convected(e: float) -> Hard:
     domain = pibls.Box({x: (0, 1), y: (0, 1)})
     equation = sp.Eq(-e * (u.diff(x, 2) + u.diff(y, 2)) + u.diff(x) + 2 * u.diff(y), 1)
     problem = pibls.Problem(domain, [equation], [pibls.Dirichlet(u, 0)])
-
-    peer = peers.convected(e)
-    fine = cache(lambda: peer(*_REFERENCE))
     near = np.array([1.0, 1.0]), 5 * e
-    return Hard(problem, 1e-6, lambda X: fine()(X), peer, PLANE, near)
+    return Hard(problem, 1e-6, lambda X: _fine(e)(X), peers.convected(e), PLANE, near)
+
+
+@cache
+def _fine(e: float) -> Callable[[Array], Array]:
+    return peers.convected(e)(*_REFERENCE)
 
 
 class LShape:
