@@ -39,7 +39,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("points without a shift", "(_unshifted(n, d) ^ shift)", "_unshifted(n, d)"),
     ("the interruption is forgotten", "self.status = Status.INTERRUPTED", "pass"),
     ("a checksum that is not compared", "if digest.digest() != body[-_DIGEST:]:", "if False:"),
-    ("a window hands on its very end", "stop if stop == self._end else t + self._kept * (stop - t)", "stop"),
+    ("a window hands on its very end", "stop if stop == self.course.end(t) else t + self._kept * (stop - t)", "stop"),
     ("a source on a plane has the wrong sign", "out -= s\n", "out += s\n"),
     ("a flux is taken from the other side", "(_BESIDE if upper else -_BESIDE)", "(-_BESIDE if upper else _BESIDE)"),
     ("only values are continuous across faces", "for order in range(most)}", "for order in range(min(most, 1))}"),

@@ -9,6 +9,10 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.linalg.patience import asked
+from pibls.problem.lowering import lower
+from pibls.search.attempt import attempt
+from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.solver import GaussNewton
 
@@ -108,5 +112,6 @@ def test_the_time_limit_holds_inside_a_nonlinear_attempt() -> None:
     problem = pibls.Problem(
         pibls.Interval(t, 0, 1), [v.diff(t) - v**2], [pibls.Initial(v, sp.Rational(1, 2))]
     )
-    with pytest.raises(OverError):
-        pibls.solve(problem, method=GaussNewton(check=over), basis=pibls.Waves(20, scale=5.0))
+    bench, spec = Bench.of(lower(problem), problem.domain, 0, 1e-8), pibls.Waves(20, scale=5.0)
+    with pytest.raises(OverError), asked(over):
+        attempt(bench, spec, None, None, 0)

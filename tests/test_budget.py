@@ -6,8 +6,13 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.diagnose.wedges import wedges_of
+from pibls.linalg.patience import asked
+from pibls.problem.lowering import lower
 from pibls.search import budget as budgets
+from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
+from pibls.search.room import RoomPlaces
 
 
 class Clock:
@@ -67,3 +72,71 @@ def test_there_is_an_answer_even_without_any_time() -> None:
     assert not solution.converged
     assert solution.status.name == "TIME_LIMIT"
     assert solution.nodes <= 64
+
+
+x, y, z, t = sp.symbols("x y z t")
+ROD = pibls.Interval(x, 0, 1)
+SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
+
+
+def _laplace(e: sp.Expr, *coordinates: sp.Symbol) -> sp.Expr:
+    return sum(e.diff(c, 2) for c in coordinates)
+
+
+def _kinds() -> dict[str, pibls.Problem]:
+    one, flat = sp.Function("u")(x), sp.Function("u")(x, y)
+    lines, plane = sp.Function("u")(x, t), sp.Function("u")(x, y, t)
+    a, b = (sp.Function(name)(x, y) for name in "ab")
+    corner = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    jump = sp.Piecewise((9, (x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.04), (1, True))
+    elastic = [3 * a.diff(x, 2) + a.diff(y, 2) + 2 * b.diff(x, y) + 1, b.diff(x, 2) + 3 * b.diff(y, 2) + a**3]
+    at = [pibls.Dirichlet(a, 0), pibls.Dirichlet(b, 0)]
+    moving = [pibls.Initial(lines, x * (1 - x)), pibls.Dirichlet(lines, 0)]
+    disc = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 1)
+    return {
+        "a line": pibls.Problem(ROD, [one.diff(x, 2) - sp.exp(one)], [pibls.Dirichlet(one, 0)]),
+        "a corner of a system": pibls.Problem(corner, elastic, at),
+        "materials": pibls.Problem(
+            SQUARE, [pibls.div(jump * pibls.grad(flat)) + 1], [pibls.Dirichlet(flat, 0)]
+        ),
+        "moments": pibls.Problem(ROD.during(t, 0, 1), [lines.diff(t) - lines.diff(x, 2) + lines**3], moving),
+        "a room": pibls.Problem(
+            disc,
+            [plane.diff(t) - _laplace(plane, x, y)],
+            [pibls.Dirichlet(plane, 0), pibls.Initial(plane, 1 - x**2 - y**2)],
+        ),
+        "an orbit": pibls.Problem(
+            pibls.Interval(x, 0, 50), [one.diff(x, 2) + sp.sin(one)],
+            [pibls.Initial(one, 1), pibls.Initial(one.diff(x), 0)],
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize("kind", list(_kinds()))
+def test_a_limit_that_is_over_at_once_leaves_a_few_waves(kind: str) -> None:
+    """Wherever it is noticed, there is an answer, and nothing is claimed of it."""
+    solution = pibls.solve(_kinds()[kind], time_limit=1e-9)
+    assert not solution.converged
+    assert solution.nodes <= 256
+    assert solution.status is pibls.Status.TIME_LIMIT
+
+
+def test_what_takes_long_asks_whether_there_is_time() -> None:
+    """A room of functions and the exponents of a corner stop at the next step."""
+
+    class OverError(Exception):
+        pass
+
+    def over() -> None:
+        raise OverError
+
+    problem = _kinds()["a room"]
+    places = RoomPlaces.of(Bench.of(lower(problem), problem.domain, 0, 1e-6))
+    assert places is not None
+    with pytest.raises(OverError), asked(over):
+        places.room(8)
+    corner = _kinds()["a corner of a system"]
+    wedge = wedges_of(lower(corner), corner.domain)[0]
+    with pytest.raises(OverError), asked(over):
+        wedge.pencil.exponents(4.0)

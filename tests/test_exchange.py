@@ -15,7 +15,7 @@ import sympy as sp
 from scipy import integrate, optimize
 
 import pibls
-from pibls.optional import MissingPackageError
+from pibls.errors import MissingPackageError
 from tests import solved
 from tests.solved import MANY, t, x, y
 
@@ -60,7 +60,7 @@ def test_optimisation() -> None:
 
 
 def test_a_repeated_expression_is_compiled_once() -> None:
-    from pibls.solution import _compiled
+    from pibls.solution.solution import _compiled
 
     expression = u(x, y).diff(x) ** 2 + 17
     solved.plane().evaluate(expression, 0.5, 0.5)

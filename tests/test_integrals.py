@@ -13,6 +13,13 @@ from pibls.domain import Boundary, Shape
 from pibls.domain.quadrature import rule_boundary, rule_inside, settled
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text
+from pibls.problem import Jet
+from pibls.problem.lowering import lower
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget
+from pibls.search.cells import CellPlan
+from pibls.search.guess import guess_of
+from pibls.status import Status
 
 x, y, z, r, t = sp.symbols("x y z r t")
 u, v, p = (sp.Function(name)(x, y) for name in "uvp")
@@ -257,15 +264,99 @@ def test_what_is_refused(condition: Any, words: str) -> None:
         pibls.Problem(BOX, [sp.Eq(laplacian(u), 0)], [pibls.Dirichlet(u, 0), condition()])
 
 
-def test_not_in_equations_and_not_in_cells() -> None:
+def test_not_in_equations() -> None:
     with pytest.raises(ProblemError, match="Integrals stand in conditions"):
         pibls.Problem(BOX, [sp.Eq(laplacian(u), pibls.integral(u))], [pibls.Dirichlet(u, 0)])
+
+
+NEUMANN = [
+    pibls.Neumann(u, sign * (sp.exp(x) * sp.cos(y)).diff(c), on=sp.Eq(c, level))
+    for c in (x, y)
+    for sign, level in ((-1, 0), (1, 1))
+]
+WHOLE = sp.sin(1) * (sp.E - 1)
+SUMS = {
+    "mean": pibls.integral(u) - WHOLE,
+    "norm": pibls.integral(u**2) - (sp.exp(2) - 1) / 2 * (2 + sp.sin(2)) / 4,
+    "side and disc": pibls.integral(u, over=sp.Eq(x, 0))
+    + 2 * pibls.integral(u, over=HOLE)
+    - sp.sin(1)
+    - 0.08 * sp.pi * sp.exp(0.5) * sp.cos(0.5),
+    "line and moment": pibls.integral(u, over=sp.Eq(x, 0.25))
+    + pibls.integral(x * u)
+    - sp.exp(0.25) * sp.sin(1)
+    - sp.sin(1),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_in_cells(name: str) -> None:
+    """Sums run from cell to cell: a row that touches all cells would fill the whole matrix."""
+    problem = pibls.Problem(BOX, [laplacian(u)], [*NEUMANN, pibls.Condition(SUMS[name])])
+    bench = Bench.of(lower(problem), BOX, 0, 1e-9)
+    guess = None if problem.is_linear else guess_of(1, problem)
+    plan = CellPlan(bench, Budget(0.0, None, 4000, None), guess=guess)
+    while plan.status is None:
+        plan.advance()
+    assert plan.status is Status.TOLERANCE
+    assert plan.best is not None
+    X = np.random.default_rng(0).random((300, 2))
+    found = plan.best.space.values((X,), (Jet(0, (0, 0)),), plan.best.w)[0]
+    true = np.abs(found - np.exp(X[:, 0]) * np.cos(X[:, 1])).max()
+    assert true <= 1e-9
+    assert true <= plan.error.max
+
+
+def test_a_layer_and_a_mean_in_place_of_a_side() -> None:
+    """Cells: the mean says how high the layer is."""
+    exact = sp.exp(-x / 0.02) + y
+    sides = sp.Or(sp.Eq(y, 0), sp.Eq(y, 1), sp.Eq(x, 1))
     problem = pibls.Problem(
-        BOX, [sp.Eq(laplacian(u), 0)], [pibls.Neumann(u, 0), pibls.Condition(sp.Eq(pibls.integral(u), 1))]
+        BOX,
+        [sp.Eq(-0.0004 * laplacian(u) + u, y)],
+        [
+            pibls.Dirichlet(u, exact, on=sides),
+            pibls.Condition(sp.Eq(u.diff(y), 1), on=sp.Eq(x, 0)),
+            pibls.Condition(sp.Eq(pibls.integral(u), 0.02 * (1 - sp.exp(-50)) + 0.5)),
+        ],
     )
-    with pytest.raises(ProblemError, match="one basis for the whole domain"):
-        pibls.solve(problem, basis=pibls.Decomposed((2, 2), pibls.Waves(40, scale=4.0)))
-    assert pibls.solve(problem)(0.2, 0.7) == pytest.approx(1.0, abs=1e-10)
+    solution = pibls.solve(problem, tol=1e-8)
+    X = np.random.default_rng(0).random((2, 500))
+    X[0, :250] *= 0.1
+    true = np.abs(solution(*X) - (np.exp(-X[0] / 0.02) + X[1])).max()
+    assert solution.converged
+    assert true <= min(solution.error.max, 1e-7)
+
+
+def test_the_mean_of_a_singular_solution() -> None:
+    """r^(2/3) cos(2θ/3) in an L by its fluxes and its mean: a rule of one size for all had left 1e-7."""
+    corner = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+
+    def power(X: Any, Y: Any, a: float) -> Any:
+        return (X**2 + Y**2) ** (a / 2) * np.exp(1j * a * np.mod(np.arctan2(Y, X), 2 * np.pi))
+
+    def slope(sign: float, axis: int) -> Any:
+        part = (np.real, lambda z: -np.imag(z))[axis]
+        return lambda X, Y: sign * part(2 / 3 * power(X, Y, -1 / 3))
+
+    sides = [
+        pibls.Neumann(u, slope(sign, i), on=sp.Eq(c, sign)) for i, c in enumerate((x, y)) for sign in (-1, 1)
+    ]
+    known = pibls.Condition(sp.Eq(pibls.integral(u, over=BOX), 0.6858613520387734))
+    problem = pibls.Problem(corner, [laplacian(u)], [*sides, pibls.Neumann(u, 0), known])
+    solution = pibls.solve(problem)
+    X = corner.interior(300, np.random.default_rng(0)).T
+    true = np.abs(solution(*X) - power(X[0], X[1], 2 / 3).real).max()
+    assert true <= min(solution.error.max, 1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
+def test_given_cells() -> None:
+    problem = pibls.Problem(
+        BOX, [laplacian(u)], [pibls.Neumann(u, 0), pibls.Condition(sp.Eq(pibls.integral(u), 1))]
+    )
+    solution = pibls.solve(problem, basis=pibls.Decomposed((2, 2), pibls.Waves(120, scale=5.0)))
+    assert solution(0.2, 0.7) == pytest.approx(1.0, abs=1e-6)
 
 
 class _Round(Shape):
@@ -295,3 +386,59 @@ def test_the_error_over_a_shape_of_ones_own_holds() -> None:
     solution = pibls.solve(problem, tol=1e-6)
     found = solution.integral(w)
     assert abs(float(found) - np.pi) <= found.error < 1e-5
+
+
+h = sp.Function("h")(x, t)
+FRONT = sp.tanh(20 * (x - t / 2 - sp.Rational(1, 4)))
+MASS = sum(s * sp.log(sp.cosh(20 * (e - t / 2 - sp.Rational(1, 4)))) / 20 for s, e in ((1, 1), (-1, 0)))
+SWUNG = sp.cos(3 * t) * sp.exp(x)
+ALONG = {
+    "a long time": (SWUNG, 10, h.diff(x, 2), pibls.integral(h) - (sp.E - 1) * sp.cos(3 * t)),
+    "a front": (FRONT, 1, h.diff(x, 2) / 100, pibls.integral(h) - MASS),
+    "a norm": (
+        4 + SWUNG,
+        20,
+        h.diff(x, 2) / 4,
+        pibls.integral(h**2, over=pibls.Interval(x, 0, 1))
+        - sp.integrate(sp.expand((4 + SWUNG) ** 2), (x, 0, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_in_windows_of_time(name: str) -> None:
+    """Cannon's problem: what is there in all instead of what holds at one end."""
+    exact, end, space, condition = ALONG[name]
+    source = exact.diff(t) - space.subs(h, exact).doit()
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, end),
+        [sp.Eq(h.diff(t), space + source)],
+        [
+            pibls.Initial(h, exact.subs(t, 0)),
+            pibls.Dirichlet(h, exact, on=sp.Eq(x, 0)),
+            pibls.Condition(condition),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    X = np.random.default_rng(0).random((2, 400)) * [[1.0], [end]]
+    true = np.abs(solution(*X) - sp.lambdify((x, t), exact)(*X)).max()
+    assert solution.converged
+    assert true <= min(solution.error.max, 1e-7)
+
+
+def test_what_flows_nowhere_stays() -> None:
+    """∫ h = 2 in place of no flux at one end, in a nonlinear evolution."""
+    flux = h.diff(x) / 10 - h**2 / 2
+    evolution = [sp.Eq(h.diff(t), h.diff(x, 2) / 10 - h * h.diff(x))]
+    domain = pibls.Interval(x, -1, 1).during(t, 0, 1)
+    start = pibls.Initial(h, 1 + sp.cos(sp.pi * x))
+    left = pibls.Condition(sp.Eq(flux, 0), on=sp.Eq(x, -1))
+    both = [
+        pibls.solve(pibls.Problem(domain, evolution, [start, *conditions]), tol=1e-7)
+        for conditions in (
+            [pibls.Condition(sp.Eq(flux, 0))],
+            [left, pibls.Condition(sp.Eq(pibls.integral(h), 2))],
+        )
+    ]
+    X = np.random.default_rng(0).random((2, 200)) * [[2.0], [1.0]] - [[1.0], [0.0]]
+    assert np.abs(both[0](*X) - both[1](*X)).max() <= both[0].error.max + both[1].error.max

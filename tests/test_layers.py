@@ -13,7 +13,7 @@ import pibls
 
 ROOT = Path(pibls.__file__).parent
 LAYERS = (
-    ("_version", "arrays", "errors", "status", "optional", "doors"),
+    ("_version", "arrays", "errors", "status"),
     ("domain", "basis", "linalg"),
     ("problem",),
     ("space", "diagnose", "text"),
@@ -56,7 +56,7 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_only_from_before(path: Path) -> None:
     own = package_of(path)
-    if own == "doors":
+    if path.stem == "doors":
         return
     assert own in LEVEL, f"{own} is in no layer of the house: add it where it belongs"
     assert not {m for m in imported(path) if m != own and LEVEL[m] >= max(LEVEL[own], 1)}
@@ -64,7 +64,7 @@ def test_imports_only_from_before(path: Path) -> None:
 
 def test_doors_open_only_when_they_are_used() -> None:
     """They alone import from later layers, each inside a method that has a word of help."""
-    tree = ast.parse((ROOT / "doors.py").read_text())
+    tree = ast.parse((ROOT / "solution" / "doors.py").read_text())
     assert not [n for n in tree.body if isinstance(n, ast.ImportFrom) and str(n.module).startswith("pibls")]
     methods = [m for c in tree.body if isinstance(c, ast.ClassDef) for m in c.body]
     assert {"plot", "to_xarray", "save"} <= {m.name for m in methods if isinstance(m, ast.FunctionDef)}

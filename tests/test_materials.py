@@ -221,14 +221,44 @@ def test_what_pieces_cannot_do_is_said() -> None:
     with pytest.raises(pibls.ProblemError, match="not solved yet: smooth the jump"):
         pibls.solve(conducts(steps))
     a = sp.Symbol("a")
+    growing = sp.Piecewise((2, x**2 + y**2 < a**2), (1, True))
     problem = pibls.Problem(
-        SQUARE, [pibls.div(a * k * pibls.grad(u)) - 1], [pibls.Dirichlet(u, 0)], parameters={a: 1.0}
+        SQUARE, [pibls.div(growing * pibls.grad(u)) - 1], [pibls.Dirichlet(u, 0)], parameters={a: 0.5}
     )
-    with pytest.raises(pibls.ProblemError, match="a jump on a slanted or curved surface"):
+    with pytest.raises(pibls.ProblemError, match="got a, which moves the place of a jump"):
         pibls.solve(problem, tol=1e-4).sensitivity(a)
+    with pytest.raises(pibls.ProblemError, match="got a, which moves the place of a jump"):
+        pibls.fit(problem, pibls.Data(u, {x: [0.0, 0.1], y: [0.0, 0.1]}, [0.0, 0.1]), {a: (0.2, 0.8)})
     grid = sp.Piecewise((2, sp.sin(80 * (x + y)) > 0), (1, True))
     with pytest.raises(pibls.ProblemError, match="at most 40 pieces"):
         pibls.solve(conducts(grid))
+
+
+def test_what_an_inclusion_is_made_of() -> None:
+    """∂u/∂k of a disc in a uniform field, and k from noisy values of u."""
+    k = sp.Symbol("k")
+    disc = pibls.Disk((x, y), (0, 0), 0.5)
+    outside = x * (1 + (1 - k) / (1 + k) / 4 / (x**2 + y**2))
+    conducts = sp.Piecewise((k, disc.inside), (1, True))
+    problem = pibls.Problem(
+        SQUARE, [pibls.div(conducts * pibls.grad(u))], [pibls.Dirichlet(u, outside)], parameters={k: 5.0}
+    )
+    exact = sp.lambdify((x, y, k), sp.Piecewise((2 * x / (k + 1), x**2 + y**2 < 0.25), (outside, True)))
+    slope = sp.lambdify(
+        (x, y), sp.Piecewise((-2 * x / 36, x**2 + y**2 < 0.25), (outside.diff(k).subs(k, 5), True))
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    found = solution.sensitivity(k)
+    X = SQUARE.interior(300, np.random.default_rng(0)).T
+    true = np.abs(found(*X) - slope(*X)).max()
+    assert found.converged
+    assert true <= min(found.error.max, 1e-9)
+    P = X[:, :40]
+    noise = 1e-3 * np.random.default_rng(1).standard_normal(40)
+    fitted = pibls.fit(
+        problem, pibls.Data(u, {x: P[0], y: P[1]}, exact(*P, 3.0) + noise, sigma=1e-3), {k: (1, 20)}, tol=1e-6
+    )
+    assert abs(fitted.values[k] - 3.0) < 4 * fitted.std[k] < 0.1
 
 
 @pytest.mark.parametrize("where", ["all", "disc", "line", "side"])

@@ -68,7 +68,7 @@ def test_the_checklist_is_complete() -> None:
 
 def test_a_place_that_is_gone_is_named() -> None:
     assert "there is no" in str(checklist.absent("src/pibls/gone.py"))
-    assert "has no Gone" in str(checklist.absent("src/pibls/solution.py::Gone"))
+    assert "has no Gone" in str(checklist.absent("src/pibls/solution/solution.py::Gone"))
     assert "no such heading" in str(checklist.absent("docs/method.md#gone"))
 
 

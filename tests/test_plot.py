@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.optional import MissingPackageError
+from pibls.errors import MissingPackageError
 from pibls.sample import Section, patch_of
 from tests import solved
 from tests.solved import MANY, Ring, t, x, y, z

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from pibls.errors import ProblemError
 from pibls.io.container import read_container, write_container
 from pibls.io.entries import Maybe, Numbers, Part, Real, Several, Text, Whole
 from pibls.io.known import KNOWN
-from pibls.io.records import Kind, Table, from_record, to_record
+from pibls.io.record import Record
+from pibls.io.records import Kind, Reader, Table, Writer
 from tests.effort import calls_of
 
 
@@ -54,6 +56,24 @@ TABLE = Table(
         Kind("windows", Windows, "field", {"parts": Several(Part("window"))}),
     ]
 )
+
+
+def to_record(
+    value: Any, role: str, table: Table, *, argument: str = "value"
+) -> tuple[dict[str, Any], list[Array]]:
+    """The record of an object, and its arrays."""
+    writer = Writer(table, argument)
+    return writer.part(value, role), writer.arrays
+
+
+def from_record(
+    values: Any, arrays: Sequence[Array], role: str, table: Table, *, dimension: int, file: str = "file"
+) -> Any:
+    """The object of a record; raises a `ProblemError` that names the file where it makes no sense."""
+    reader = Reader(table, arrays, dimension)
+    made = reader.part(Record(file, role, values), role)
+    reader.finish(file)
+    return made
 
 
 def field(windows: int, cells: int, rng: np.random.Generator) -> Windows:

@@ -10,8 +10,9 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.basis.nodes import nodes_of
 from pibls.basis.product import wave_sums, waves
-from pibls.search.resolution import nodes_of, waves_from
+from pibls.search.resolution import waves_from
 from pibls.system.modes import Modes
 
 x, t = sp.symbols("x t")

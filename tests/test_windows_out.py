@@ -16,7 +16,6 @@ import sympy as sp
 
 import pibls
 from pibls.basis import WaveBasis
-from pibls.plot.cells import boxes_of
 from pibls.sample import reach_of
 from pibls.space import Cells, CellTree, Whole, Windows
 
@@ -190,5 +189,5 @@ def test_one_piece_is_one_cell() -> None:
     solution = made(ROD, 1.0)
     whole = replace(solution, space=waves(ROD.bounds), weights=np.ones(12))
     assert len(rectangles(whole.plot_cells()).get_paths()) == 1
-    np.testing.assert_array_equal(boxes_of(whole.space, np.array(ROD.bounds)), [ROD.bounds])
+    np.testing.assert_array_equal(whole.space.boxes_in(np.array(ROD.bounds)), [ROD.bounds])
     plt.close("all")

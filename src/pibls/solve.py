@@ -118,6 +118,19 @@ def solve(
     return solution
 
 
+def resolved(problem: Problem, solution: Solution) -> Solution:
+    """Another problem of the same kind in the space and at the points of a solution, where it has one."""
+    kept = {key: solution.settings[key] for key in ("basis", "points") if key in solution.settings}
+    method = None
+    if "basis" in kept:
+        from pibls.solver import GaussNewton
+
+        method = GaussNewton(rounds=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(problem, tol=solution.tol, seed=solution.seed, method=method, **kept)
+
+
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     from pibls.problem import Problem, refuse_unsolved
     from pibls.problem.materials import refuse_pieces

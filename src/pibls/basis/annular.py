@@ -10,7 +10,7 @@ With z = x + iy seen from the centre, in units of a length R, two families, each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -44,10 +44,6 @@ class Annular:
         if self.rate:
             return 2 * self.orders + 1
         return 2 * self.orders * (self.depth + 1) + (self.depth + 1) ** 2
-
-    def reduced(self, share: float) -> Annular:
-        """Without the highest orders: for a second solution that does not share what is left over."""
-        return replace(self, orders=max(int(share * self.orders), 1))
 
     def draw(self, box: Array, rng: np.random.Generator) -> AnnularBasis:
         return AnnularBasis(

@@ -70,6 +70,9 @@ def wave_sums(u: Array, points: int, order: int = 0) -> Array:
     return np.asarray(np.fft.irfft(c * turned[:, None], points, axis=-2))
 
 
+_ENTRIES_AT_ONCE = 1 << 19  # sums along the first coordinate that are made before they are used
+
+
 @dataclass(frozen=True)
 class ProductBasis:
     """``sizes`` factors along each coordinate; those in ``repeated`` are waves."""
@@ -104,17 +107,18 @@ class ProductBasis:
 
     def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
         """∂^α A w for each wanted (α, w), (wanted, N): one coordinate after another, no table is made."""
-        known: dict[tuple[int, int], Array] = {}
         out = np.empty((len(wanted), len(X)))
-        for i, (alpha, w) in enumerate(wanted):
-            for axis, order in enumerate(alpha):
-                if (axis, order) not in known:
-                    known[axis, order] = self.factor(X, axis, order)
-            left = known[0, alpha[0]] @ w.reshape(self.sizes[0], -1)
-            for axis, order in enumerate(alpha[1:], start=1):
-                left = left.reshape(len(X), self.sizes[axis], -1)
-                left = np.einsum("ni,nij->nj", known[axis, order], left)
-            out[i] = left[:, 0] if left.ndim == 2 else left
+        step = max(_ENTRIES_AT_ONCE * self.sizes[0] // self.size, 1)
+        orders = {(axis, order) for alpha, _ in wanted for axis, order in enumerate(alpha)}
+        known = {(axis, order): self.factor(X, axis, order) for axis, order in orders}
+        for first in range(0, len(X), step):
+            rows = slice(first, first + step)
+            for i, (alpha, w) in enumerate(wanted):
+                left = known[0, alpha[0]][rows] @ w.reshape(self.sizes[0], -1)
+                for axis, order in enumerate(alpha[1:], start=1):
+                    left = left.reshape(len(left), self.sizes[axis], -1)
+                    left = np.einsum("ni,nij->nj", known[axis, order][rows], left)
+                out[i, rows] = left[:, 0]
         return out
 
     def seen_from(self, centre: Array, half: Array) -> ProductBasis:

@@ -112,6 +112,11 @@ class WaveBasis:
     def size(self) -> int:
         return 2 * int(self.frequencies.shape[1])
 
+    @property
+    def even(self) -> int:
+        """The first so many functions are even about the centre; all others are odd."""
+        return int(self.frequencies.shape[1])
+
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         return self.operated(X, [((alpha, 1.0),) for alpha in alphas])
 

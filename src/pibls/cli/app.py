@@ -9,10 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from pibls.cli.outcome import Exit, RefusedError, as_json, err, explained, leave, nearest, out, refuse
+from pibls.cli.parts import beside, end, quietly, read, sketch, targets_of
 
 if TYPE_CHECKING:
-    from pibls.io import ProblemFile
-    from pibls.solution import Solution
+    pass
 
 
 class Commands(TyperGroup):
@@ -119,15 +119,15 @@ def solve(
 
     nothing = "interrupted before there was a first solution: nothing to save"
     with explained(as_json_too=json, interrupted=nothing):
-        file = _read(problem, param)
-        saved = output or _beside(problem, file)
-        targets = _targets(file, saved.parent, picture)
+        file = read(problem, param)
+        saved = output or beside(problem, file)
+        targets = targets_of(file, saved.parent, picture)
         check_targets({"--out": saved, **targets}, file.problem)
         given = {"tol": tol, "seed": seed, "max_nodes": max_nodes, "time_limit": time_limit}
         settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}
         with shared(workers, scheduler) as engine:
             shown = not (json or quiet) and err.is_terminal
-            solution = _quietly(file.problem, progress=shown, engine=engine, **settings)
+            solution = quietly(file.problem, progress=shown, engine=engine, **settings)
         # The solution first: nothing that goes wrong with a picture may cost it.
         written, problems = [solution.save(saved)], list[str]()
         if targets:
@@ -142,7 +142,7 @@ def solve(
                 out.print(f"written: {path}", markup=False)
     if problems:
         refuse("; ".join(problems))
-    _end(solution, "the best solution so far was saved")
+    end(solution, "the best solution so far was saved")
 
 
 @app.command()
@@ -171,7 +171,7 @@ def fit(
     from pibls.cli.writing import check_targets
 
     with explained(as_json_too=json, interrupted="interrupted: nothing was found yet"):
-        file = _read(problem, param)
+        file = read(problem, param)
         if picture is not None and picture.suffix.lower() not in (".png", ".pdf", ".svg"):
             raise RefusedError(f"--picture: expected a name that ends in .png, .pdf or .svg, got {picture}.")
         targets = {"--out": output, "--picture": picture}
@@ -219,10 +219,10 @@ def check(
     with explained(as_json_too=json):
         if picture is not None and picture.suffix.lower() != ".svg":
             raise RefusedError(f"--picture: expected a name that ends in .svg, got {picture}.")
-        file = _read(problem, param)
+        file = read(problem, param)
         facts = understood(file.problem)
         if picture is not None:
-            _sketch(file, picture)
+            sketch(file, picture)
         if json:
             as_json({"title": file.title, **facts})
         else:
@@ -369,7 +369,7 @@ def case(
         found = pibls.cases[name]
         check_targets({"--picture": picture} if picture is not None else {}, found.problem)
         settings = found.published.settings if published else {"tol": tol}
-        solution = _quietly(found.problem, seed=seed, **settings)
+        solution = quietly(found.problem, seed=seed, **settings)
         X = found.problem.domain.interior(4000, np.random.default_rng(1))
         error = float(np.abs(solution(*X.T) - found.exact(*X.T)).max())
         if json:
@@ -380,57 +380,4 @@ def case(
             out.print(f"true maximum error: {error:.1e} (paper: {found.published.max_error:.1e})")
         if picture is not None:
             draw(solution, picture, found.title)
-    _end(solution, "this is the best so far")
-
-
-def _read(path: Path, parameters: list[str] | None) -> ProblemFile:
-    from pibls.cli.values import assignments
-    from pibls.io import read_problem
-
-    return read_problem(path, parameters=assignments(parameters or [], "--param"))
-
-
-def _quietly(problem: Any, **settings: Any) -> Solution:
-    """The summary says whether it converged: no warning beside it."""
-    import warnings
-
-    import pibls
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-        return pibls.solve(problem, **settings)
-
-
-def _beside(problem: Path, file: ProblemFile) -> Path:
-    """Where the file wants its solution, or its own name with another ending."""
-    wanted = file.outputs.get("solution")
-    return problem.parent / wanted if wanted else problem.with_suffix(".pibls")
-
-
-def _targets(file: ProblemFile, folder: Path, picture: Path | None) -> dict[str, Path]:
-    """What else to write, by the option that asks for it."""
-    wanted = {f"output.{kind}": folder / name for kind, name in file.outputs.items() if kind != "solution"}
-    if picture is not None:
-        wanted.pop("output.picture", None)
-        wanted["--picture"] = picture
-    return wanted
-
-
-def _sketch(file: ProblemFile, path: Path) -> None:
-    from pibls.notebook.sketch import sketch
-    from pibls.problem import condition_regions
-
-    drawn = sketch(file.problem.domain, condition_regions(file.problem))
-    if not drawn:
-        n = len(file.problem.coordinates)
-        raise RefusedError(f"--picture: expected at most three coordinates in space, got {n} in all.")
-    path.write_text(drawn, encoding="utf-8")
-
-
-def _end(solution: Solution, kept: str) -> None:
-    from pibls.status import Status
-
-    if solution.status is Status.INTERRUPTED:
-        err.print(f"interrupted: {kept}", markup=False)
-        leave(Exit.INTERRUPTED)
-    leave(Exit.CONVERGED if solution.converged else Exit.NOT_CONVERGED)
+    end(solution, "this is the best so far")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pibls.cli.outcome import RefusedError
-from pibls.optional import need
+from pibls.errors import need
 
 _PATIENCE = 10.0  # seconds to wait for a scheduler to answer
 

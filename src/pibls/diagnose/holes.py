@@ -9,7 +9,7 @@ the whole rim.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,10 +24,60 @@ _SAME = 1e-7  # of the size of the domain: two ends that are that close meet
 _REACH = 1.35  # of its circle, that a centre serves
 _MOST_CENTRES = 12
 _GRID = 40
+_DENSE, _FINE = 129, 720
+_SMOOTH = math.cos(math.radians(15.0))  # between normals of neighbours on a rim without corners
+_MOST_IN_A_RING = 200
+_PER_SPACING = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
+_ROUND = 1.02  # the rim of a disc, in units of its circle
+_FASTEST, _SLOWEST = 0.15, 0.97  # what is left from one order to the next around a disc, at least and at most
+_OF_ITS_SHAPE = 0.37  # the same around a centre of a hole that is no disc
+_REFLECTIONS = 20
+_MOST_ORDERS = (120, 40)  # of powers, and of Bessel functions
 _WEAK = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
 _PER_FUNCTION = 2.5  # points of the rim per function around it
 _RINGS = 0.5 ** np.arange(5)  # distances from the rim, in units of the radius
 _RNG = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Circles along a smooth rim, as large as half of what fits there, and as far apart as they are large.
+
+    Around a long hole singularities lie all along its middle, up to its ends, and mirror what is close by.
+    """
+
+    places: Array
+    radii: Array
+    along: Array
+    """How many circles there are up to each place."""
+
+    @classmethod
+    def of(cls, face: Face, others: list[Face]) -> Ring | None:
+        """None where the rim has corners."""
+        rim = face.at(((np.arange(_FINE) + 0.5) / _FINE)[:, None], _RNG)
+        X, N = rim.points, rim.normals
+        if np.sum(N * np.roll(N, -1, axis=0), axis=1).min() < _SMOOTH:
+            return None
+        away = X[None, :, :] - X[:, None, :]
+        depth = np.einsum("ijk,ik->ij", away, N)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fits = np.where(depth > 0, (away**2).sum(axis=2) / (2.0 * depth), np.inf).min(axis=1)
+        beside = np.concatenate([other.dense() for other in others])
+        gap = np.linalg.norm(X[:, None, :] - beside[None, :, :], axis=2).min(axis=1)
+        radii = 0.5 * np.minimum(fits, 2.0 * gap)
+        along = np.cumsum(np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1) / radii)
+        return cls(X + radii[:, None] * N, radii, along) if along[-1] < _MOST_IN_A_RING else None
+
+    def spaced(self, shares: Array) -> Array:
+        """Parameters of the rim, closer together where circles are."""
+        total = np.concatenate([[0.0], self.along]) / self.along[-1]
+        return np.interp(shares % 1.0, total, np.linspace(0.0, 1.0, len(total)))
+
+    def circles(self, digits: float) -> list[tuple[float, float, float]]:
+        """As many as leave e^-digits, with functions of the first order around each."""
+        n = math.ceil(self.along[-1] * digits / _PER_SPACING)
+        at = np.searchsorted(self.along, (np.arange(n) + 0.5) * self.along[-1] / n)
+        return [(*X, r) for X, r in zip(self.places[at].tolist(), self.radii[at].tolist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -38,10 +88,18 @@ class Hole:
     centres: tuple[tuple[float, float, float], ...]
     """x, y and the radius of the circle about them."""
     length: float
+    decays: tuple[float, ...] = ()
+    """What is left around each of them from one order to the next."""
+    ring: Ring | None = None
+    """Many small circles instead, where the rim is smooth but no circle."""
 
-    def functions(self, orders: int, depth: int, rate: float) -> list[Annular]:
-        """The functions around its centres."""
-        return [Annular((a, b), r, orders, depth, rate) for a, b, r in self.centres]
+    def functions(self, digits: float, depth: int, rate: float) -> list[Annular]:
+        """The functions around its centres, as many as leave e^-digits."""
+        if self.ring is not None:
+            return [Annular((a, b), r, 1, depth, rate) for a, b, r in self.ring.circles(digits)]
+        each = zip(self.centres, self.decays, strict=True)
+        most = _MOST_ORDERS[bool(rate)]
+        return [Annular((a, b), r, min(_orders(digits, q), most), depth, rate) for (a, b, r), q in each]
 
     def rim(self, functions: int, shift: float = 0.0) -> Boundary:
         """Points of the rim, as many as that many functions need."""
@@ -53,6 +111,8 @@ class Hole:
             s = (np.arange(k) + 0.5 + shift) / k
             if not face.is_closed:
                 s = 0.5 - 0.5 * np.cos(np.pi * s)  # more towards its ends
+            elif self.ring is not None:
+                s = self.ring.spaced(s)
             parts.append(face.at(np.clip(s, 0.0, 1.0)[:, None], _RNG))
         return join(parts, 2)
 
@@ -76,29 +136,40 @@ class Around:
     """The faces of the outer boundary …"""
     images: tuple[Image, ...] = ()
     """… and what is seen of the holes in them."""
+    digits: float = 0.0
+    """e^-digits is left out."""
 
     def __bool__(self) -> bool:
         return bool(self.holes)
 
-    def functions(self, orders: int) -> tuple[Annular, ...]:
-        """Those of all holes, with n ≤ ``orders``, and of their images."""
-        own = (f for hole in self.holes for f in hole.functions(orders, self.depth, self.rate))
-        seen = (Annular(i.centre, i.radius, i.orders(orders), self.depth, self.rate) for i in self.images)
+    def functions(self, share: float = 1.0) -> tuple[Annular, ...]:
+        """Those of all holes and of their images; for a ``share`` below 1, fewer."""
+        digits, most = share * self.digits, _MOST_ORDERS[bool(self.rate)]
+        own = (f for hole in self.holes for f in hole.functions(digits, self.depth, self.rate))
+        seen = (
+            Annular(i.centre, i.radius, min(n, most), self.depth, self.rate)
+            for i, n in zip(self.images, self._seen(digits), strict=True)
+        )
         return (*own, *seen)
 
-    def rim(self, orders: int, shift: float = 0.0) -> Boundary:
-        """Points of all rims."""
-        each = [
-            hole.rim(sum(f.size for f in hole.functions(orders, self.depth, self.rate)), shift)
-            for hole in self.holes
-        ]
-        return join([*each, *(m.points(self.images, orders) for m in self.mirrors)], 2)
+    def _seen(self, digits: float) -> list[int]:
+        decays = [q for hole in self.holes for q in hole.decays]
+        return [image.orders(digits, decays[image.of]) for image in self.images]
 
-    def inside(self, orders: int, domain: Domain, shift: float = 0.0) -> Array:
+    def rim(self, shift: float = 0.0) -> Boundary:
+        """Points of all rims."""
+        each = [hole.rim(n, shift) for hole, n in zip(self.holes, self._sizes, strict=True)]
+        seen = self._seen(self.digits)
+        return join([*each, *(m.points(self.images, seen) for m in self.mirrors)], 2)
+
+    def inside(self, domain: Domain, shift: float = 0.0) -> Array:
         """Points around all holes, where the functions do not solve the equation by themselves."""
-        sizes = [sum(f.size for f in hole.functions(orders, self.depth, self.rate)) for hole in self.holes]
-        each = [hole.around(2 * n, domain, shift) for hole, n in zip(self.holes, sizes, strict=True)]
+        each = [hole.around(2 * n, domain, shift) for hole, n in zip(self.holes, self._sizes, strict=True)]
         return np.concatenate([np.empty((0, 2)), *each])
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [sum(f.size for f in h.functions(self.digits, self.depth, self.rate)) for h in self.holes]
 
 
 def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
@@ -109,7 +180,7 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     found: list[Hole] = []
     outer: list[Face] = []
     for loop in _loops(faces):
-        dense = [face.at(np.linspace(0.0, 1.0, 129)[:, None], _RNG) for face in loop]
+        dense = [face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG) for face in loop]
         # ∮ x·n ds is twice the area inside, with the sign of the normals.
         area = sum(_flux(part) for part in dense)
         if area >= 0.0:
@@ -131,7 +202,35 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     mirrors = tuple(Mirror.of(face) for face in outer)
     circles = [c for hole in found for c in hole.centres]
     images = mirrored(circles, mirrors, domain, float(lengths_of(domain).min()))
-    return Around(tuple(found), depth, rate, mirrors, images)
+    complete = tuple(_completed(hole, found, images, faces) for hole in found)
+    return Around(complete, depth, rate, mirrors, images)
+
+
+def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: tuple[Face, ...]) -> Hole:
+    """With how fast what is around each circle falls with the order, from what it mirrors in turn."""
+    (a, b, r), ring = hole.centres[0], None
+    is_disc = all(np.linalg.norm(f.dense() - (a, b), axis=1).max() < _ROUND * r for f in hole.faces)
+    if not is_disc and len(hole.faces) == 1:
+        ring = Ring.of(hole.faces[0], [face for face in faces if face is not hole.faces[0]])
+    others = [c for other in holes if other is not hole for c in other.centres]
+    others += [(*i.centre, i.radius) for i in images]
+    least = _FASTEST if is_disc else _OF_ITS_SHAPE
+    found = (max((_decay(c, other) for other in others), default=0.0) for c in hole.centres)
+    return replace(hole, ring=ring, decays=tuple(min(max(q, least), _SLOWEST) for q in found))
+
+
+def _decay(circle: tuple[float, float, float], other: tuple[float, float, float]) -> float:
+    """ϱ = r/s: what another circle sends here is singular where that one mirrors this one, s away."""
+    apart, r, q = math.dist(circle[:2], other[:2]), circle[2], other[2]
+    s = apart
+    for _ in range(_REFLECTIONS):
+        s = max(apart - q * q / max(apart - r * r / s, q), r)
+    return r / s
+
+
+def _orders(digits: float, decay: float) -> int:
+    """n with ϱⁿ = e^-digits."""
+    return max(math.ceil(digits / math.log(1.0 / decay)), 1)
 
 
 def _flux(part: Boundary) -> float:

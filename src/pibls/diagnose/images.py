@@ -18,9 +18,9 @@ from pibls.domain.face import Face, join
 
 _DENSE = 257
 _REACH = 0.4  # of the smaller side of the box: what is farther away is smooth enough
-_CLEAR = 1.2  # an image is that many of its radii away from the domain
+_CLEAR = 1.02  # an image is that many of its radii away from the domain
 _SAME = 1e-3  # of its radius
-_SETTLED = 0.5  # decay of what is left over around a hole, from one order to the next, where holes are close
+_LEAST = 1
 _PER_FUNCTION = 2.0
 _RNG = np.random.default_rng(0)
 
@@ -32,11 +32,12 @@ class Image:
     centre: tuple[float, float]
     radius: float
     distance: float
+    of: int
+    """The number of the circle."""
 
-    def orders(self, most: int) -> int:
-        """As many orders as leave no more than those of the holes do: it is farther away."""
-        share = math.log(1.0 / _SETTLED) / math.log(max(self.distance / self.radius, 1.01))
-        return max(min(most, math.ceil(share * most)), 2)
+    def orders(self, digits: float, decay: float) -> int:
+        """As many as leave e^-digits: what is around the circle decays, and is seen from farther away."""
+        return max(math.ceil(digits / math.log(self.distance / (decay * self.radius))), _LEAST)
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,13 @@ class Mirror:
         stretched = 1.0 / max(1.0 - bend * depth, 0.1)
         return point + depth * (1.0 + stretched) * N[i], radius * stretched
 
-    def points(self, images: tuple[Image, ...], orders: int) -> Boundary:
+    def points(self, images: tuple[Image, ...], orders: list[int]) -> Boundary:
         """Points of the face, closer together the nearer an image is."""
         X = self.seen.points
         density = np.zeros(len(X))
-        for image in images:
+        for image, most in zip(images, orders, strict=True):
             away = np.linalg.norm(X - np.array(image.centre), axis=1)
-            density += (2 * image.orders(orders) + 1) * image.distance / (math.pi * away**2)
+            density += (2 * most + 1) * image.distance / (math.pi * away**2)
         step = np.linalg.norm(np.diff(X, axis=0), axis=1)
         total = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
         n = int(_PER_FUNCTION * total[-1])
@@ -86,10 +87,10 @@ def mirrored(
     """The images of circles in all mirrors, and those of the images in the next ones."""
     rim = join([m.seen for m in mirrors], 2).points
     found: list[Image] = []
-    last = [(np.array([a, b]), r, -1) for a, b, r in circles]
+    last = [(np.array([a, b]), r, -1, k) for k, (a, b, r) in enumerate(circles)]
     for _ in range(2):
         new = []
-        for point, radius, before in last:
+        for point, radius, before, k in last:
             for i, mirror in enumerate(mirrors):
                 seen = mirror.image(point, radius) if i != before else None
                 if seen is None:
@@ -101,7 +102,7 @@ def mirrored(
                     continue
                 if any(math.dist(centre, other.centre) < _SAME * r for other in found):
                     continue
-                found.append(Image((float(centre[0]), float(centre[1])), r, distance))
-                new.append((centre, r, i))
+                found.append(Image((float(centre[0]), float(centre[1])), r, distance, k))
+                new.append((centre, r, i, k))
         last = new
     return tuple(found)

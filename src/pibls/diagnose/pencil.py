@@ -21,6 +21,7 @@ import numpy as np
 from pibls.arrays import MultiIndex
 from pibls.basis.powers import expanded
 from pibls.diagnose.symbol import Complexes, Symbol
+from pibls.linalg.patience import go_on
 
 _STEPS = 40  # of Newton's method
 _FOUND = 1e-10
@@ -134,6 +135,7 @@ class Pencil:
         alpha = (real[None, :] + 1j * (strip + 1e-3)).ravel()
         found: list[complex] = []
         for _ in range(_STEPS):
+            go_on()
             with np.errstate(all="ignore"):
                 move = 1.0 / self._slope(alpha)
             move = np.where(np.isfinite(move), move, 0.0)
@@ -209,6 +211,7 @@ class Pencil:
 
     def _null(self, alpha: complex) -> tuple[Complexes, Complexes]:
         """Vectors c with D(α) c = 0, as columns, and D."""
+        go_on()
         D = self.matrix(alpha)[0] / self._scale[:, None]
         size = np.maximum(np.linalg.norm(D, axis=0), 1e-8)
         _, sizes, V = np.linalg.svd(D / size)
@@ -234,6 +237,7 @@ class Pencil:
         alpha = complex(k)
         out: list[Power] = []
         for column in range(self.columns):
+            go_on()
             c = np.zeros(self.columns, dtype=complex)
             c[column] = 1.0
             found = self._real(alpha, c, None, both=True)

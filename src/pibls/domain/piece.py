@@ -9,21 +9,12 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.division import Division
-from pibls.domain.face import Boundary, Face, Keep
+from pibls.domain.face import Boundary, Face
 from pibls.domain.protocol import Domain, FullDomain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
 _ROUNDS = 60
-_BESIDE = 1e-9  # of a piece: as far inside is a point of its boundary looked for
-
-
-def bounded(space: Domain) -> tuple[Domain, Keep]:
-    """The domain whose boundary bounds a piece, and which points of it do; else a domain, and all of them."""
-    if not isinstance(space, Piece):
-        return space, lambda found: np.ones(len(found.points), dtype=np.bool_)
-    size = float((space.bounds[:, 1] - space.bounds[:, 0]).min())
-    return space.domain, lambda found: space.locates(found.points - _BESIDE * size * found.normals)
 
 
 @dataclass(frozen=True)

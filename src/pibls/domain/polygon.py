@@ -18,7 +18,7 @@ from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape, asked
 from pibls.domain.vertices import Ring, checked_rings
-from pibls.optional import need
+from pibls.errors import need
 
 _SMOOTH = 0.26  # radians: where a polygon turns by less, as a digitised curve does, there is no corner
 _MANY = 64  # triangles beyond which a formula is longer than useful

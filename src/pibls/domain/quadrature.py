@@ -20,6 +20,7 @@ from pibls.domain.arc import Arc
 from pibls.domain.ball import Ball, Sphere
 from pibls.domain.box import Box
 from pibls.domain.columns import in_columns, knots_of
+from pibls.domain.cut import Cut
 from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Face, Keep, stretches
@@ -44,8 +45,8 @@ def settled(make: Callable[[int], Rule], n: int, most: int) -> Rule:
 
     Where it never settles, rules of other n differ in size: what is left then shows between them.
     """
-    most = max(int(most * (0.7 + 0.3 * ((0.618 * n) % 1.0))), n)
     now = make(n)
+    most = max(int(most * (0.7 + 0.3 * ((0.618 * n) % 1.0))), n) if most > n else n
     while n < most:
         n = min(int(1.6 * n) + 1, most)
         last, now = now, make(n)
@@ -69,6 +70,9 @@ def _agree(a: Rule, b: Rule) -> bool:
 
 def rule_inside(domain: Any, n: int) -> Rule:
     """A rule over a domain in space, with about n nodes along each side of its bounds."""
+    if isinstance(domain, Cut) and not domain.is_crossed:
+        plain = domain.plain()
+        return Rule.joined([], len(domain.coordinates)) if plain is None else rule_inside(plain, n)
     if isinstance(domain, Box):
         return on_box(box_of(domain), n)
     if isinstance(domain, Ball) and len(domain.coordinates) > 2:
@@ -92,6 +96,8 @@ def rule_inside(domain: Any, n: int) -> Rule:
 
 def rule_common(shape: Any, domain: Any, n: int) -> Rule:
     """A rule over the part of a shape that lies in the domain."""
+    if isinstance(domain, Cut):
+        return rule_inside(Cut(cast("Domain", _Common(shape, domain.domain)), domain.box), n)
     found = rule_inside(shape, n)
     inside = within(domain, found.points)
     if bool(np.all(inside)):
@@ -119,10 +125,13 @@ class _Common(Known):
 
 def rule_boundary(domain: Domain, n: int, keep: Keep | None = None) -> Rule:
     """A rule over the boundary, or the part of it where ``keep`` holds."""
-    box = box_of(domain)
+    return rule_faces(faces_of(domain), n, box_of(domain), keep)
+
+
+def rule_faces(faces: tuple[Face, ...], n: int, box: Array, keep: Keep | None = None) -> Rule:
+    """A rule over some faces, about n nodes along a side of the box, or the part where ``keep`` holds."""
     reach = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    parts = [_on_face(face, n, reach, keep) for face in faces_of(domain)]
-    return Rule.joined(parts, len(box))
+    return Rule.joined([_on_face(face, n, reach, keep) for face in faces], len(box))
 
 
 def rule_slice(domain: Domain, axis: int, level: float, n: int, keep: Any = None) -> Rule:
@@ -144,13 +153,6 @@ def rule_slice(domain: Domain, axis: int, level: float, n: int, keep: Any = None
     normals = np.zeros((len(found.points), len(box)))
     normals[:, axis] = 1.0
     return Rule(lifted(found.points), found.weights, normals)
-
-
-def rule_rim(faces: Any, n: int, box: Array, keep: Callable[[Array], Any]) -> Rule:
-    """A rule over the part of some faces where ``keep`` of the points holds."""
-    reach = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    parts = [_on_face(face, n, reach, lambda found: keep(found.points)) for face in faces]
-    return Rule.joined(parts, len(box))
 
 
 def _turned(profile: Rule, n: int) -> Rule:

@@ -17,8 +17,7 @@ from pibls.domain.face import Boundary, Face, draw, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 from pibls.domain.vertices import Ring, points_of
-from pibls.errors import ProblemError
-from pibls.optional import need
+from pibls.errors import ProblemError, need
 
 
 @dataclass(frozen=True, init=False)

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ProblemError
-from pibls.optional import need
+from pibls.errors import ProblemError, need
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 """The corners of a closed line, each once."""

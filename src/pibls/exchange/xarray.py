@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pibls.errors import need
 from pibls.exchange.about import about
-from pibls.optional import need
 from pibls.sample import fields_of, grid_of, reach_of, units_of
 from pibls.solution import Solution
 

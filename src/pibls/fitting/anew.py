@@ -1,7 +1,8 @@
 r"""u(θ) by a full solve, ∂u/∂θ ≈ (u(θ + h) - u(θ - h))/2h: where nothing can be kept.
 
 A source that lives on one moment kicks the solution between two windows. What `fitting.held` and
-`fitting.followed` hand on from window to window knows nothing of it.
+`fitting.followed` hand on from window to window knows nothing of it. Materials have a space for each piece,
+which is kept, and is solved in again.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.held import unmoved_jumps
+from pibls.fitting.stages import LostError
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.solution import Solution
-from pibls.solve import solve
+from pibls.solve import resolved, solve
 
+_WORSE = 30.0  # residuals that much larger than where the space was found: it does not serve
 _LEAST = 1e-4  # of a parameter: the step of differences, where tol allows it
 
 
@@ -39,12 +42,22 @@ class Anew:
     moving: tuple[int, ...]
     planes: tuple[tuple[int, float], ...]
     settings: dict[str, Any]
+    about: Solution | None = None
+    """In whose space and at whose points all others are solved, where there are materials."""
     small: bool = True
 
     def at(self, problem: Problem, past: Solved, step: Array) -> Solved:
         """The solution at other parameters."""
         unmoved_jumps(lower(problem), self.planes)
-        return Solved(solution_at(problem, self.settings))
+        return Solved(self._solved(problem))
+
+    def _solved(self, problem: Problem) -> Solution:
+        if self.about is None:
+            return solution_at(problem, self.settings)
+        found = resolved(problem, self.about)
+        if _left(found) > max(_WORSE * _left(self.about), 10.0 * found.tol):
+            raise LostError
+        return found
 
     def values(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α u at points, (jets, n)."""
@@ -65,8 +78,9 @@ class Anew:
         symbol = list(problem.parameters)[k]
         value = problem.parameters[symbol]
         # What h² leaves and what the error of two solutions makes of 1/h are alike.
-        h = max(solution.tol ** (1 / 3), _LEAST) * (abs(value) or 1.0)
-        up, down = (solution_at(problem.at({symbol: value + s * h}), self.settings) for s in (1.0, -1.0))
+        share = max(solution.tol ** (1 / 3), _LEAST) if self.about is None else _LEAST
+        h = share * (abs(value) or 1.0)
+        up, down = (self._solved(problem.at({symbol: value + s * h})) for s in (1.0, -1.0))
         return 2.0 * h, up, down
 
 
@@ -86,6 +100,10 @@ def solution_at(problem: Problem, settings: dict[str, Any]) -> Solution:
             remedy="Begin elsewhere (the values in Problem(parameters=…)), or narrow the bounds.",
         )
     return found
+
+
+def _left(solution: Solution) -> float:
+    return max(n.relative for n in solution.residuals.values())
 
 
 def _size(solution: Solution) -> float:

@@ -21,7 +21,7 @@ from pibls.fitting.result import Fit
 from pibls.fitting.smoothing import Smoothing, fields_verdict
 from pibls.fitting.unknowns import Unknowns, read_unknowns
 from pibls.problem import Problem
-from pibls.problem.materials import refuse_materials
+from pibls.problem.materials import refuse_moving
 
 _ROUNDS = 3  # of searching for a space at the optimum
 _NEAR = 0.03  # relative distance in the parameters within which a space serves without another look
@@ -92,10 +92,10 @@ def fit(
     """
     began = time.perf_counter()
     problems, sets = _experiments(problem, data)
-    for p in problems:
-        refuse_materials(p, "fit(problem)")
     loss = check_loss(loss)
     unknown, problems, fields = asked_for(unknown, problems, sets)
+    for p in problems:
+        refuse_moving(p, [s for s in unknown if s in p.parameters], "fit(unknown)")
     unknowns = read_unknowns(unknown, problems, [d.expression for s in sets for d in s], start)
     _check_count(sets, len(unknowns) - sum(len(f.symbols) - 1 for f in fields))
     if fields and loss != "linear":

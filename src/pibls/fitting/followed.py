@@ -26,7 +26,6 @@ from pibls.search.initial import Beginning
 from pibls.search.orbits import Setting, setting_of
 from pibls.search.together import Together
 from pibls.solution import Solution
-from pibls.space import Windows
 
 _STEPS = 8  # of Newton's method
 _EXACT = 1e-7  # a relative change whose square is nothing
@@ -70,14 +69,15 @@ class Followed:
     @classmethod
     def of(cls, solution: Solution, moving: Sequence[int]) -> tuple[Followed, Course] | None:
         """Windows that a search has found, and the orbit there; None where it is no such orbit."""
-        space, lowered = solution.space, lower(solution.problem)
-        if lowered.dimension != 1 or not isinstance(space, Windows) or lowered.interfaces.planes:
+        lowered = lower(solution.problem)
+        if lowered.dimension != 1 or not solution.windows or lowered.interfaces.planes:
             return None
         e = evolution_of(lowered, solution.problem.domain)
         setting = setting_of(lowered, e)
         if e is None or setting is None:
             return None
-        edges = np.array(space.edges if e.forward else space.edges[::-1])
+        edges = np.array([*(start for start, _ in solution.windows), solution.windows[-1][1]])
+        edges = edges if e.forward else edges[::-1]
         made = cls(e, edges, tuple(moving), solution.tol)
         try:
             course = made._settled(solution.problem, setting, _sampled(solution, setting, edges))

@@ -1,6 +1,7 @@
 """θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space.
 
-Where a source kicks the solution between two windows nothing is kept."""
+Where a source kicks the solution between two windows nothing is kept; of materials, the spaces
+of their pieces."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from pibls.fitting.followed import Followed
 from pibls.fitting.held import Held
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
+from pibls.problem.materials import materials_of
 from pibls.search.evolution import evolution_of, jumps_in_time
 from pibls.solution import Solution
-from pibls.space import Windows
 
 
 class Kept(Protocol):
@@ -39,9 +40,11 @@ def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) ->
     """What serves for this solution, and the chain at its parameters."""
     lowered = lower(solution.problem)
     evolution = evolution_of(lowered, solution.problem.domain)
-    windows = isinstance(solution.space, Windows)  # cells of space and time know of jumps at their faces
+    windows = bool(solution.windows)  # cells of space and time know of jumps at their faces
     if windows and evolution is not None and jumps_in_time(lowered, evolution):
         return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
+    if materials_of(solution.problem) is not None:
+        return Anew(tuple(moving), lowered.interfaces.planes, settings, solution), Solved(solution)
     followed = Followed.of(solution, moving)
     if followed is not None:
         return followed

@@ -146,21 +146,3 @@ class Reader:
         """Raise if arrays are left over."""
         if self._unused:
             raise damaged(file, "a use for every array", f"{len(self._unused)} without")
-
-
-def to_record(
-    value: Any, role: str, table: Table, *, argument: str = "value"
-) -> tuple[dict[str, Any], list[Array]]:
-    """The record of an object, and its arrays."""
-    writer = Writer(table, argument)
-    return writer.part(value, role), writer.arrays
-
-
-def from_record(
-    values: Any, arrays: Sequence[Array], role: str, table: Table, *, dimension: int, file: str = "file"
-) -> Any:
-    """The object of a record; raises a `ProblemError` that names the file where it makes no sense."""
-    reader = Reader(table, arrays, dimension)
-    made = reader.part(Record(file, role, values), role)
-    reader.finish(file)
-    return made

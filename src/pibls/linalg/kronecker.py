@@ -23,6 +23,9 @@ _INDEPENDENT = 1e4  # condition of eigenvectors up to which they are used
 
 def along(M: Any, U: Any, axis: int) -> Any:
     """A matrix applied along an axis of an array."""
+    if axis + 1 < U.ndim and np.iscomplexobj(U) and not np.iscomplexobj(M):
+        parts = along(M, np.ascontiguousarray(U).view(np.float64), axis)  # half the work
+        return parts.view(np.complex128)
     if axis == 0:
         return (M @ U.reshape(U.shape[0], -1)).reshape(M.shape[0], *U.shape[1:])
     if axis == U.ndim - 1:
@@ -69,9 +72,12 @@ class Kronecker:
     axes: tuple[Axis, ...]
 
     @classmethod
-    def of(cls, matrices: Sequence[Array], weights: Sequence[Array]) -> Kronecker:
-        """``weights`` (N,) of each axis: those of a quadrature at its nodes."""
-        apart = len(matrices) != 2
+    def of(cls, matrices: Sequence[Array], weights: Sequence[Array], *, shifted: bool = False) -> Kronecker:
+        """``weights`` (N,) of each axis: those of a quadrature at its nodes.
+
+        With ``shifted``, sums with a complex number added will be solved too.
+        """
+        apart = len(matrices) != 2 or shifted
         return cls(tuple(Axis.of(A, w, apart=apart) for A, w in zip(matrices, weights, strict=True)))
 
     @property
@@ -86,36 +92,42 @@ class Kronecker:
         out: Any = R
         for i, axis in enumerate(self.axes):
             out = along(axis.forth, out, i)
-        coupled = [i for i, a in enumerate(self.axes) if a.triangle is not None]
-        if not coupled:
-            out = out / self.sums
-        elif len(self.axes) == 2:
-            out = _plane(_square(self.axes[0]), _square(self.axes[1]), out)
-        else:
-            out = self._slices(out, coupled)
+        out = self.inner(out, 0.0)
         for i, axis in enumerate(self.axes):
             out = along(axis.back, out, i)
         return np.ascontiguousarray(out.real)
 
-    def _slices(self, R: Any, coupled: list[int]) -> Any:
+    def inner(self, R: Any, shift: complex) -> Any:
+        """(T₁ + T₂ + … + shift) w = r, between `Axis.forth` and `Axis.back`."""
+        coupled = [i for i, a in enumerate(self.axes) if a.triangle is not None]
+        if not coupled:
+            return R / (self.sums + shift if shift else self.sums)
+        if len(self.axes) == 2:
+            first, second = map(_square, self.axes)
+            if shift:
+                first = first + shift * np.eye(len(first))
+            return _plane(first, second, R)
+        return self._slices(R, coupled, shift)
+
+    def _slices(self, R: Any, coupled: list[int], shift: complex) -> Any:
         """Slice by slice along one axis, one that is not coupled if there is one."""
         free = [i for i in range(len(self.axes)) if i not in coupled]
         last = (free or coupled)[-1]
         others = [a for i, a in enumerate(self.axes) if i != last]
         R = np.array(np.moveaxis(R, last, 0), dtype=complex)
-        mine = self.axes[last]
+        mine, values = self.axes[last], self.axes[last].values + shift
         if len(others) == 2 and not any(a.triangle is not None for a in others):
             total = others[0].values[:, None] + others[1].values
             for k in range(len(R) - 1, -1, -1):
                 if mine.triangle is not None and k + 1 < len(R):
                     R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
-                R[k] /= total + mine.values[k]
+                R[k] /= total + values[k]
             return np.moveaxis(R, 0, last)
         first, second = (_square(a) for a in others)
         for k in range(len(R) - 1, -1, -1):
             if mine.triangle is not None and k + 1 < len(R):
                 R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
-            shifted = first + mine.values[k] * np.eye(len(first))
+            shifted = first + values[k] * np.eye(len(first))
             R[k] = _plane(shifted, second, R[k])
         return np.moveaxis(R, 0, last)
 

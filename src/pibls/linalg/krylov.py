@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.patience import go_on
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,6 @@ def gmres(
     *,
     left: float,
     most: int,
-    check: Callable[[], None] = lambda: None,
     patience: int = 30,
     worth: float = 0.5,
 ) -> Krylov:
@@ -37,7 +37,8 @@ def gmres(
     size = float(np.linalg.norm(b))
     if size == 0.0 or not np.isfinite(size):
         return Krylov(np.zeros_like(b), 0.0 if size == 0.0 else np.inf, 0)
-    V = [b.ravel() / size]
+    V = np.empty((most + 1, b.size))
+    V[0] = b.ravel() / size
     H = np.zeros((most + 1, most))
     rotations: list[tuple[float, float]] = []
     g = np.zeros(most + 1)
@@ -45,13 +46,12 @@ def gmres(
     history = [1.0]
     k = 0
     while k < most:
-        check()
+        go_on()
         w = A(V[k].reshape(b.shape)).ravel()
         for _ in (0, 1):  # twice is enough
-            for j, v in enumerate(V):
-                h = float(v @ w)
-                H[j, k] += h
-                w = w - h * v
+            h = V[: k + 1] @ w
+            H[: k + 1, k] += h
+            w = w - h @ V[: k + 1]
         norm = float(np.linalg.norm(w))
         H[k + 1, k] = norm
         for j, (c, s) in enumerate(rotations):
@@ -68,7 +68,6 @@ def gmres(
         lost = k >= patience and history[k] > worth * history[k - patience]
         if history[k] <= left or lost or norm <= 1e-15 * r:
             break
-        V.append(w / norm)
+        V[k] = w / norm
     y = np.linalg.solve(np.triu(H[:k, :k]), g[:k]) if k else np.empty(0)
-    z = sum((c * v for c, v in zip(y, V, strict=False)), np.zeros(b.size))
-    return Krylov(z.reshape(b.shape), history[-1], k)
+    return Krylov((y @ V[:k]).reshape(b.shape), history[-1], k)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pibls.arrays import Array
 from pibls.linalg import block_qr
 from pibls.linalg.blocks import Blocks
+from pibls.linalg.even_odd import EvenOdd, EvenOddFactorization
 from pibls.linalg.pivoted_qr import Reflectors
 from pibls.linalg.rows import Matrix, Rows, norms
 from pibls.linalg.spread import Spread
@@ -42,21 +43,28 @@ class RidgeQR:
             return StreamedFactorization(A, scale, lambda R: self.factor_held(R, ones, cond))
         if isinstance(A, (Blocks, Spread)):
             return block_qr.factor(A, scale, cond)
+        if isinstance(A, EvenOdd):
+            rows, every = scale[: len(A.half)], np.arange(len(A.half))
+            return EvenOddFactorization(*(_factored(part, every, rows, cond) for part in A.parts))
         return self.factor_held(A, scale, cond)
 
     def factor_held(self, A: Array, scale: Array, cond: float) -> RidgeQRFactorization:
-        from scipy.linalg import lapack
-
         first, weights = distinct(A)
         if len(first) < len(A):  # mostly no two rows are equal, and no copy is needed to leave them out
             A, scale = A[first], scale[first] / weights
-        B = np.divide(A, scale[:, None], order="F")
-        m = B.shape[1]
-        # Reflections do not mind how long a column is: to scale the ridge is to scale the columns.
-        ridge = np.zeros((m, m), order="F")
-        np.fill_diagonal(ridge, cond * np.sqrt(m) * norms(B, 0))
-        R, V, T, _ = lapack.dtpqrt(0, min(_BLOCK, m), ridge, B, overwrite_a=True, overwrite_b=True)
-        return RidgeQRFactorization(first, scale, R, (V, T))
+        return _factored(A, first, scale, cond)
+
+
+def _factored(A: Array, rows: npt.NDArray[np.intp], scale: Array, cond: float) -> RidgeQRFactorization:
+    from scipy.linalg import lapack
+
+    B = np.divide(A, scale[:, None], order="F")
+    m = B.shape[1]
+    # Reflections do not mind how long a column is: to scale the ridge is to scale the columns.
+    ridge = np.zeros((m, m), order="F")
+    np.fill_diagonal(ridge, cond * np.sqrt(m) * norms(B, 0))
+    R, V, T, _ = lapack.dtpqrt(0, min(_BLOCK, m), ridge, B, overwrite_a=True, overwrite_b=True)
+    return RidgeQRFactorization(rows, scale, R, (V, T))
 
 
 def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
@@ -111,16 +119,23 @@ class RidgeQRFactorization:
 
     def influence(self, values: Array, changes: Array) -> Array:
         """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: how far ``changes`` of b may move a·w together."""
+        return np.asarray(np.abs(self.pulled(values)) @ changes[self.rows])
+
+    def pulled(self, values: Array) -> Array:
+        """∂(a·w)/∂b for each row a of ``values``, (values, rows)."""
         from scipy.linalg import lapack
 
         y, _ = lapack.dtrtrs(self.triangle, values.T, trans=1)
         V, T = self.reflectors
         below = np.zeros((len(self.row_scale), len(values)), order="F")
         _, below, _ = lapack.dtpmqrt(0, V, T, np.asfortranarray(y), below, side="L", trans="N")
-        return np.asarray(np.abs(below).T @ (changes[self.rows] / self.row_scale))
+        return np.asarray(below.T / self.row_scale)
 
 
 RidgeFactors = (
-    RidgeQRFactorization | StreamedFactorization[RidgeQRFactorization] | block_qr.BlockFactorization
+    RidgeQRFactorization
+    | StreamedFactorization[RidgeQRFactorization]
+    | EvenOddFactorization[RidgeQRFactorization]
+    | block_qr.BlockFactorization
 )
-"""Of a matrix that is held, streamed, or block-sparse."""
+"""Of a matrix that is held, streamed, in two halves, or block-sparse."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.blocks import Blocks
+from pibls.linalg.even_odd import EvenOdd
 from pibls.linalg.spread import Spread
 
 
@@ -43,8 +44,8 @@ class Rows:
         return np.concatenate([np.sqrt(np.einsum("ij,ij->i", B, B)) for B in self.blocks()])
 
 
-Matrix = Array | Rows | Blocks | Spread
-"""Held, streamed, block-sparse, or that in pieces which may be elsewhere."""
+Matrix = Array | Rows | Blocks | Spread | EvenOdd
+"""Held, streamed, block-sparse, that in pieces which may be elsewhere, or even and odd."""
 
 
 def is_streamed(A: Matrix) -> TypeGuard[Rows]:
@@ -54,7 +55,7 @@ def is_streamed(A: Matrix) -> TypeGuard[Rows]:
 
 def norms(A: Matrix, axis: int) -> Array:
     """Euclidean norms along an axis, with 1 for what is zero; of streamed rows only those (axis 1)."""
-    if isinstance(A, (Rows, Blocks, Spread)):
+    if isinstance(A, (Rows, Blocks, Spread, EvenOdd)):
         assert axis == 1
         out = A.row_norms
     else:
@@ -86,4 +87,4 @@ def blended(A: Matrix, B: Matrix, share: float) -> Matrix:
 
 def is_finite(A: Matrix) -> bool:
     """Whether no entry is infinite or undefined."""
-    return bool(np.isfinite(A.row_norms if isinstance(A, (Rows, Blocks, Spread)) else A).all())
+    return bool(np.isfinite(A.row_norms if isinstance(A, (Rows, Blocks, Spread, EvenOdd)) else A).all())

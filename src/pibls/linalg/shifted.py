@@ -2,15 +2,15 @@ r"""(M₀ + λM₁ + λ²M₂) z = b for a few complex λ: factored once for eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
 from pibls.arrays import Array
+from pibls.linalg.patience import go_on
 
 _SINGULAR = 1e-14
 Complex = npt.NDArray[np.complex128]
@@ -75,15 +75,16 @@ class Shifted:
     scale: Array = field(repr=False)
     solvers: tuple[Any, ...] = field(repr=False)
 
+    is_exact: ClassVar[bool] = True
+    """It is the operator itself, no mean over space."""
+
     @classmethod
-    def of(
-        cls, parts: Dense | Scattered, shifts: Complex, check: Callable[[], None] = lambda: None
-    ) -> Shifted:
-        """Raises a LinAlgError or RuntimeError where one of them is singular, and what ``check`` raises."""
+    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
+        """Raises a LinAlgError or RuntimeError where one of them is singular."""
         scale = None
         solvers = []
         for shift in shifts:
-            check()
+            go_on()
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
                 size = parts.sizes(A)

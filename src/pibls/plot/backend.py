@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pibls.optional import need
+from pibls.errors import need
 
 
 def matplotlib(module: str) -> Any:

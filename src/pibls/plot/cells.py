@@ -17,7 +17,6 @@ from pibls.plot.maps import sides_of
 from pibls.plot.show import check_cmap
 from pibls.sample import Section, fixed_values, reach_of
 from pibls.solution import Solution
-from pibls.space import Cells, Lattice, Space, Windows
 
 _INK = "0.25"
 _PAPER = "#dfe7ef"
@@ -39,7 +38,7 @@ def plot_cells(
     domain = reach_of(solution)
     if cmap is not None:
         check_cmap(cmap)
-    boxes = boxes_of(solution.space, box_of(domain))
+    boxes = solution.space.boxes_in(box_of(domain))
     section = _section(solution, fixed_values(domain, at))
     chosen = np.ones(len(boxes), dtype=bool)
     for axis, value in section.fixed.items():
@@ -56,22 +55,6 @@ def plot_cells(
             "estimated error in the cell"
         )
     return answer
-
-
-def boxes_of(space: Space, box: Array) -> Array:
-    """All cells of a space over a box (d, 2), window by window: (M, d, 2)."""
-    if isinstance(space, Cells):
-        return space.tree.boxes
-    if isinstance(space, Lattice):
-        return space.boxes
-    if not isinstance(space, Windows):
-        return box[None]
-    out = []
-    for part, low, high in zip(space.parts, space.edges[:-1], space.edges[1:], strict=True):
-        here = boxes_of(part, box).copy()
-        here[:, space.axis] = (low, high)
-        out.append(here)
-    return np.concatenate(out)
 
 
 def _errors(solution: Solution, cells: int) -> Array | None:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.errors import ProblemError
-from pibls.optional import need
+from pibls.errors import ProblemError, need
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import add_axes, figure_of
 from pibls.plot.choose import picture_of

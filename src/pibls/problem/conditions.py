@@ -7,7 +7,7 @@ derivatives and `dn`), and where (``on``). What ``on`` means is worked out in `r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -24,21 +24,6 @@ class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equation
     """∂u/∂n = n·∇u, the outward normal derivative, for use inside `Condition`."""
 
     nargs = 1
-
-
-class BoundaryCondition(Protocol):
-    """Anything that Problem accepts among its conditions."""
-
-    @property
-    def on(self) -> Any:
-        """Where it holds."""
-
-    @property
-    def label(self) -> str:
-        """Its name in reports."""
-
-    def residual(self, coordinates: tuple[Any, ...]) -> Any:
-        """The SymPy expression that must vanish there."""
 
 
 def _unknown(u: Any, owner: str) -> Any:

@@ -1,14 +1,6 @@
-r"""[u] = 0, [n·F] = 0: what holds where coefficients or sources jump on any surface.
+r"""x ∈ Ω_p: the pieces in which all laws of a problem are smooth, where coefficients or sources jump.
 
-The switches of the equations (`switches`) cut the domain into pieces in which all laws are smooth. On an
-interface between two of them, with the normal n,
-
-- every unknown and its normal derivatives are continuous up to the last but one order: ∂ₙʲ u, j ≤ M - 2;
-- each equation, integrated across, says one thing more: n·F is continuous, with F what it keeps under its
-  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
-
-So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
-the velocities and the traction, and leave the pressure free to jump.
+The switches of the equations (`switches`) cut the domain; what holds between two pieces is `continuity`.
 """
 
 from __future__ import annotations
@@ -16,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
-from math import factorial, prod
 from typing import Any
 
 import numpy as np
@@ -32,13 +22,14 @@ from pibls.domain.level import Level
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem.breaks import Place, axes_of, sides_of
-from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.continuity import continuity
+from pibls.problem.form import Form, Jet
 from pibls.problem.laws import Value, law_at
 from pibls.problem.lowering import Residual, lower_form
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
 from pibls.problem.regions import Interface, Within
-from pibls.problem.switches import SWITCHING, Switch
+from pibls.problem.switches import SWITCHING, Switch, switches_in
 
 _PIECES = 40
 _SAME = 1e-9
@@ -138,7 +129,7 @@ def _divided(problem: Problem) -> Materials | None:
         laws = [kinds.laws(division.samples[i][0]) for i in (p, q)]
         between += [
             lower_form(form, region).at(values)
-            for form in _continuity(forms, laws, (p, q), len(problem.unknowns), problem.language())
+            for form in continuity(forms, laws, (p, q), len(problem.unknowns), problem.language())
         ]
     return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
 
@@ -249,104 +240,6 @@ def _faces(g: Any, place: Place, ground: Domain) -> tuple[Face, ...]:
     return Level(g, coordinates, "problem: an interface").faces(box_of(ground), g)
 
 
-def _continuity(
-    forms: Sequence[Form], laws: Sequence[Sequence[tuple[Form, ...]]], pair: tuple[int, int], unknowns: int,
-    language: Any,
-) -> list[Form]:  # fmt: skip
-    """What is continuous between two pieces, as statements about the unknowns of both."""
-    variables = forms[0].variables
-    d = len(variables.coordinates)
-    order = [
-        max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
-        for k in range(unknowns)
-    ]
-    out, smooth = [], {k: most - 1 for k, most in enumerate(order)}
-    for i, form in enumerate(forms):
-        parts: list[tuple[Any, int, Form]] = []
-        axes = [f.axis for f in form.fluxes]
-        if len(set(axes)) != len(axes):
-            raise ProblemError(
-                form.name,
-                expected="at most one flux along each coordinate, where it jumps on a curved surface",
-                got=f"{len(axes)} of them",
-                remedy="Write one divergence, pibls.div(k*pibls.grad(u)), with all that stands under it.",
-            )
-        for side, sign in ((0, sp.Integer(1)), (1, sp.Integer(-1))):
-            *fluxes, outside = laws[side][i]
-            parts += [(sign * variables.normals[a], side, f) for a, f in zip(axes, fluxes, strict=True)]
-            parts += _lowered(outside, sign, side, order, axes, variables.normals, smooth)
-        name = "flux" if len(forms) == 1 else f"flux of {form.name}"
-        made = _sum(f"{name} across the interface", parts, pair, unknowns, form)
-        if made.jets:
-            out.append(made)
-    for k, most in smooth.items():
-        for j in range(most):
-            linear = [
-                (Jet(p * unknowns + k, beta), sign * factor)
-                for beta, factor in _normal_derivative(j, d, variables.normals)
-                for p, sign in zip(pair, (1, -1), strict=True)
-            ]
-            name = str(language.unknowns[k].func) + (f", normal derivative {j}," if j else "")
-            out.append(Form(f"{name} across the interface", variables, tuple(linear), (), sp.Integer(0)))
-    return out
-
-
-def _lowered(
-    form: Form, sign: Any, side: int, order: Sequence[int], axes: Sequence[int], normals: Sequence[Any],
-    smooth: dict[int, int],
-) -> list[tuple[Any, int, Form]]:  # fmt: skip
-    """n_c a ∂^(α - e_c) u for the highest derivatives outside of fluxes; those beside a flux are in it."""
-    out = []
-    for jet, a in form.linear:
-        highest = sum(jet.alpha) == order[jet.unknown] > 0
-        if highest and not any(jet.alpha[c] for c in axes):
-            c = next(i for i, n in enumerate(jet.alpha) if n)
-            lower = replace(jet, alpha=tuple(n - (i == c) for i, n in enumerate(jet.alpha)))
-            part = replace(form, linear=((lower, a),), nonlinear=(), partials=(), rest=sp.Integer(0))
-            out.append((sign * normals[c], side, part))
-    for jet, _ in form.nonlinear:
-        # a(u, ∇u) ∂^α u: a is continuous, since what it depends on is.
-        if sum(jet.alpha) == order[jet.unknown] > 0 and not any(jet.alpha[c] for c in axes):
-            smooth[jet.unknown] = order[jet.unknown]
-    return out
-
-
-def _sum(
-    name: str, parts: Sequence[tuple[Any, int, Form]], pair: tuple[int, int], unknowns: int, like: Form
-) -> Form:
-    """Σ factor · form, each form in the unknowns of its side."""
-    linear: dict[Jet, Any] = {}
-    nonlinear, partials, data = [], [], []
-    rest: Any = sp.Integer(0)
-    for number, (factor, side, form) in enumerate(parts):
-        names = {s: sp.Symbol(f"pibls_i{number}_{n}", real=True) for n, (_, s) in enumerate(form.nonlinear)}
-        for n, datum in enumerate(form.data):
-            names[datum.symbol] = sp.Symbol(f"pibls_w{number}_{n}", real=True)
-            data.append(Datum(names[datum.symbol], datum.function, datum.arguments, datum.name))
-
-        def own(jet: Jet, side: int = side) -> Jet:
-            return replace(jet, unknown=pair[side] * unknowns + jet.unknown)
-
-        for jet, a in form.linear:
-            linear[own(jet)] = linear.get(own(jet), 0) + factor * a.xreplace(names)
-        for (jet, s), p in zip(form.nonlinear, form.partials, strict=True):
-            nonlinear.append((own(jet), names[s]))
-            partials.append(factor * p.xreplace(names))
-        rest += factor * form.rest.xreplace(names)
-    kept = tuple((jet, a) for jet, a in linear.items() if a != 0)
-    return Form(name, like.variables, kept, tuple(nonlinear), rest, tuple(data), tuple(partials))
-
-
-def _normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
-    """∂ₙʲ = Σ j!/β! n^β ∂^β."""
-    out = []
-    for beta in product(range(j + 1), repeat=d):
-        if sum(beta) == j:
-            times = factorial(j) // prod(map(factorial, beta))
-            out.append((beta, times * sp.Mul(*(n**b for n, b in zip(normals, beta, strict=True)))))
-    return out
-
-
 def in_one_piece(problem: Problem) -> Materials | None:
     """A domain with gaps as one piece, for waves around them; None where it has none."""
     domain = problem.domain
@@ -395,12 +288,16 @@ def refuse_pieces(problem: Problem) -> None:
                 )
 
 
-def refuse_materials(problem: Problem, what: str) -> None:
-    """Raise a ProblemError where something is asked for that pieces do not have."""
-    if materials_of(problem) is not None:
-        raise ProblemError(
-            what,
-            expected="coefficients and sources that jump on coordinate planes at most",
-            got="a jump on a slanted or curved surface",
-            remedy="This is not there yet: solve at two values of the parameter and compare.",
-        )
+def refuse_moving(problem: Problem, symbols: Sequence[Any], what: str) -> None:
+    """Raise a ProblemError where a parameter moves the surface on which something jumps."""
+    for equation in problem.equations:
+        residual = equation.lhs - equation.rhs if isinstance(equation, sp.Equality) else sp.sympify(equation)
+        for switch in switches_in(residual, problem.coordinates, ()):
+            moving = switch.expression.free_symbols & set(symbols)
+            if moving:
+                raise ProblemError(
+                    what,
+                    expected="parameters that leave jumps where they are",
+                    got=f"{sorted(map(str, moving))[0]}, which moves the place of a jump",
+                    remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
+                )

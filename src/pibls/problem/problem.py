@@ -10,7 +10,6 @@ from typing import Any
 import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
-from pibls.doors import ProblemDoors
 from pibls.errors import ProblemError
 from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
@@ -24,6 +23,7 @@ from pibls.problem.demands import (
     check_interior,
     find_unknowns,
 )
+from pibls.problem.doors import ProblemDoors
 from pibls.problem.flux import Divergence, grad, written_out
 from pibls.problem.form import Delta, Language
 from pibls.problem.functions import Stated, check_functions, split_functions

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pibls.domain import Box, Domain, Interval, box_of, space_of, time_of
 from pibls.domain.time import During
 from pibls.solution import Solution
-from pibls.space import Windows
 
 _SAME = 1e-9
 
 
 def reach_of(solution: Solution) -> Domain:
     """The domain of a problem, or what its solution has reached of it."""
-    domain = solution.problem.domain
-    space = solution.space
-    if not isinstance(space, Windows):
+    domain, reach = solution.problem.domain, solution.space.reach
+    if reach is None:
         return domain
-    axis, low, high = space.axis, space.edges[0], space.edges[-1]
+    axis, low, high = reach
     start, stop = box_of(domain)[axis]
     slack = _SAME * (stop - start)
     if low <= start + slack and high >= stop - slack:

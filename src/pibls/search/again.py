@@ -11,7 +11,6 @@ from pibls.arrays import Array
 from pibls.problem.lowering import LoweredProblem
 from pibls.space import Cells, Whole
 from pibls.system.cells import CellSystem
-from pibls.system.moving import moved
 from pibls.system.system import System
 
 _EPS = float(np.finfo(float).eps)
@@ -39,8 +38,4 @@ class Again:
         if np.abs(there - boxes).max() > 4.0 * _EPS * np.abs(boxes).max():
             return None
         residuals = {r.name: r for r in lowered.residuals}
-        if isinstance(self.system, System):
-            assert isinstance(space, Whole)
-            return moved(self.system, residuals, space, self.axis, shift)
-        assert isinstance(space, Cells)
         return self.system.later(residuals, space, self.axis, shift)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from pibls.basis import BasisSpec
 from pibls.linalg.threads import sensible_threads
 from pibls.search.bench import Bench
 from pibls.search.counts import ROUGH, default_points
+from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.pieced import fitted
 from pibls.search.probe import UNPROBED, Probed, probed_at
@@ -23,6 +24,7 @@ from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Cells, Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.cells import CellSystem
+from pibls.system.even_odd import EvenOddSystem, Inversion
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
@@ -77,23 +79,23 @@ def attempt(
     *,
     probe: bool = False,
     quickly: bool = False,
-    check: Callable[[], None] | None = None,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
     ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing; ``check`` is called before each step of a nonlinear solve, and raises to stop.
+    descent finds nothing.
     """
     began = time.perf_counter()
-    lowered = bench.lowered
+    lowered, inversion = bench.lowered, None
     if points is None:
+        inversion = bench.inversion if method is None else None
         rough = start is not None and start.relative > bench.limits.rough_above
         points = default_points(spec, bench.domain, ROUGH if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
-        system = tied(system_in(bench, space, points, key), spec, lowered.unknowns)
-        plain = GaussNewton(rounds=0) if check is None else GaussNewton(rounds=0, check=check)
+        system = tied(system_in(bench, space, points, key, inversion), spec, lowered.unknowns)
+        plain = GaussNewton(rounds=0)
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
@@ -101,11 +103,14 @@ def attempt(
         judged, values = judge(bench, space, full.w)
         residuals = norms_by_name(judged)
         probed = UNPROBED
-        if isinstance(system, (System, TiedSystem)) and (probe or _may_wander(bench, outcome, residuals)):
+        if isinstance(system, (System, TiedSystem, EvenOddSystem)) and (
+            probe or _may_wander(bench, outcome, residuals)
+        ):
             probed = probed_at(bench, system, outcome, key, exactly=probe)
     outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(system.shape[1], outcome.steps, len(lowered.residuals))
+    fronts: int = getattr(system, "fronts", 1)
+    work = dense(system.shape[1] // fronts, fronts * outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
@@ -122,32 +127,43 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
 
 
-def system_in(bench: Bench, space: Space, points: Points, key: int) -> System | StreamedSystem | CellSystem:
-    """The system of a problem in a space."""
+def system_in(
+    bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
+) -> System | StreamedSystem | CellSystem | EvenOddSystem:
+    """The system of a problem in a space; with an inversion in two halves, if the space has them."""
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
     where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
+    if inversion is not None and inversion.serves(space, points):
+        return inversion.system(bench.lowered, where, cast("Whole", space))
     if isinstance(space, Cells):
-        from pibls.search.divided import scattered_system
-
         return scattered_system(bench, space, where)
     assert isinstance(space, Whole)
     return held_or_streamed(bench.lowered, where, space)
 
 
 def tied(
-    system: System | StreamedSystem | CellSystem, spec: Choice, unknowns: int
-) -> System | StreamedSystem | CellSystem | TiedSystem:
+    system: System | StreamedSystem | CellSystem | EvenOddSystem, spec: Choice, unknowns: int
+) -> System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem:
     """The same, with one coefficient for what is one function of several unknowns."""
     fields = getattr(spec, "fields", ())
-    if not fields or isinstance(system, CellSystem):
+    if not fields or isinstance(system, (CellSystem, EvenOddSystem)):
         return system
     return TiedSystem(system, ties_of(system.space, fields, unknowns))
 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    judged, unknowns = residuals_at(bench.lowered, bench.held_out, space, w, bench.box, known=bench.known)
+    shares = shares_in(bench, space) if isinstance(space, Cells) else {}
+    lowered, box = bench.lowered, bench.box
+    if shares:  # over layers only a rule of every cell is a rule
+        rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
+        held_out = {region: found for region, found in bench.held_out.items() if region not in shares}
+        judged, unknowns = residuals_at(rest, held_out, space, w, box, known=bench.known)
+        sums = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region in shares))
+        judged |= residuals_at(sums, shares, space, w, box, np.abs(unknowns).max(axis=1, initial=0.0))[0]
+        return judged, unknowns
+    judged, unknowns = residuals_at(lowered, bench.held_out, space, w, box, known=bench.known)
     if bench.pieced is not None:
         sizes = np.abs(unknowns).max(axis=1, initial=0.0)
         judged |= bench.pieced.judged(bench.interfaces, space, w, bench.box, sizes)
@@ -155,15 +171,26 @@ def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Arra
 
 
 def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
-    """max|u - g| of each unknown where its values g are given: on the boundary, at the start."""
+    """max|u - g| of each unknown where its values g are given: on the boundary, at the start, as a mean."""
     out = np.zeros(bench.lowered.unknowns)
+    means: dict[str, Array] = {}
     for r in bench.lowered.residuals:
         known, found = bench.known.get(id(r)), residuals.get(r.name)
-        if known is None or found is None or r.nonlinear or r.region.is_sum or r.region.is_inside:
+        if known is None or found is None or r.nonlinear or r.region.is_inside:
+            continue
+        if r.region.is_sum:
+            mine = means.setdefault(r.name, np.zeros(bench.lowered.unknowns))
+            weights = np.abs(np.asarray(bench.held_out[r.region].weights)).ravel()
+            for jet, c in zip(r.linear, known.coefficients, strict=True):
+                mine[jet.unknown] += float(weights @ np.abs(c)) if not any(jet.alpha) else 0.0
             continue
         if len(r.linear) == 1 and not any(r.linear[0].alpha) and known.coefficients.all():
             k = r.linear[0].unknown
             out[k] = max(out[k], found.max / float(np.abs(known.coefficients).max(initial=0.0)))
+    for name, mine in means.items():
+        # Two solutions share what a rule leaves: it shows in another rule.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out = np.maximum(out, np.where(mine > 0, residuals[name].max / mine, 0.0))
     return out
 
 
@@ -184,7 +211,7 @@ def _seen(space: Space, bench: Bench) -> Space:
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem | TiedSystem,
+    system: System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,
@@ -192,10 +219,12 @@ def _solve(
     key: int,
     plain: GaussNewton,
 ) -> Outcome:
+    if method is None and system.is_linear:
+        return plain.linear_solve(system)
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    if system.is_linear or isinstance(system, CellSystem):
+    if isinstance(system, (CellSystem, EvenOddSystem)):
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
         return warm(system, _seen(start.space, bench), start.w, start.relative, plain)

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
+from pibls.basis.nodes import nodes_of
 from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
-from pibls.search.resolution import nodes_of
 from pibls.space import Lattice
 from pibls.system.products import Boxed, Side
 

@@ -48,15 +48,25 @@ class Beginning:
         e = self.places.evolution
         rates = [r[..., None] for r in state.rates]
         out = 0.0
+        totals: dict[str, tuple[Array, Array]] = {}
         for g in lines.groups[len(self.places.equations) :]:
             if all(a < e.orders[k] for _, k, _, a in g.terms):
                 sizes = np.abs(state.rates[0]).max(axis=(0, 2))
                 natural = natural_of(self.places, state.resolution, sizes, math.inf, g)
                 alone = Lines(*lines.extent, (g,), lines.highest)
                 (judged,) = alone.at(np.array([e.start])).judged(rates, natural)
-                size = float(judged[1].max(initial=0.0))
-                out = max(out, float(np.abs(judged[0]).max(initial=0.0)) / size if size > 0 else 0.0)
-        return out
+                if g.weights is not None:  # its terms stand in several groups
+                    before = totals.get(g.name, (np.zeros(1), np.zeros(1)))
+                    judged = judged[0] + before[0], np.maximum(judged[1], before[1])
+                    totals[g.name] = judged
+                    continue
+                out = max(out, _share(*judged))
+        return max(out, *(_share(*judged) for judged in totals.values())) if totals else out
+
+
+def _share(r: Array, sizes: Array) -> float:
+    size = float(sizes.max(initial=0.0))
+    return float(np.abs(r).max(initial=0.0)) / size if size > 0 else 0.0
 
 
 def given_at(lowered: LoweredProblem, e: Evolution, X: Array) -> Array:
@@ -85,6 +95,9 @@ def moved(places: Places, state: State, resolution: Resolution) -> State:
     site = places.grid(resolution, resolution.sizes)
     X = site.points.reshape(-1, site.points.shape[-1])
     old = state.resolution
+    if len(old.sizes) > 1:
+        values = places.values(state.rates, old, resolution)
+        return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
     cells = old.tree.locate(X)
     spots = places.spots(X, cells, old)
     table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)

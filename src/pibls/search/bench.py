@@ -25,6 +25,7 @@ from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import Pieced, PieceFamily
 from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.system.even_odd import Inversion, inversion_of
 from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
 
@@ -32,6 +33,7 @@ _HELD_OUT = {1: 160, 2: 320, 3: 600}
 _SCANNED = 10_000  # points at which the data are looked at for narrow extremes
 _SCAN = 20  # the seed of these points: they are the same for every solve of a problem
 _EXTREMES = 24
+_KEPT = 32  # seeds whose points are kept for the next solve of a problem
 _ENDING = 3  # every so many points is looked at once more at the end of time
 
 
@@ -77,12 +79,16 @@ class Bench:
         kept: dict[str, Any] | None = None,
     ) -> Bench:
         """``kept``: what was found out about the problem before, whatever the seed and the tolerance."""
+        kept = {} if kept is None else kept
+        benches: dict[int, Bench] = kept.setdefault("benches", {})
+        again = benches.get(seed) if not extra else None
+        if again is not None and again.lowered is lowered:
+            return replace(again, tol=tol, moved=[])
         d = lowered.dimension
         n = _HELD_OUT.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
-        kept = {} if kept is None else kept
         peaks = kept.setdefault("peaks", {})
         held_out = {r: _with_extremes(r, found, lowered, domain, peaks) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
@@ -98,9 +104,14 @@ class Bench:
             sites.append(_at_the_end(np.concatenate(sites), evolution))
         where = Where(np.concatenate([*sites, *extremes]), even, axis)
         narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
-        return cls(
+        made = cls(
             lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow, kept=kept
         )
+        if not extra:
+            if len(benches) >= _KEPT:
+                benches.clear()
+            benches[seed] = made
+        return made
 
     def in_pieces(self, materials: Materials) -> Bench:
         """The same in pieces: each has as many points that judge."""
@@ -128,6 +139,17 @@ class Bench:
     @cached_property
     def box(self) -> Array:
         return box_of(self.domain)
+
+    @property
+    def inversion(self) -> Inversion | None:
+        """The inversion that leaves the equations as they are, where waves alone are used; asked for once."""
+        if self.extra or self.pieced is not None or self.evolution is not None:
+            return None
+        known = self.kept.get("inversion")
+        if known is None or known[0] is not self.lowered:
+            known = self.kept["inversion"] = self.lowered, inversion_of(self.lowered, self.domain)
+        found: Inversion | None = known[1]
+        return found
 
     @property
     def density(self) -> float:
@@ -190,6 +212,8 @@ def _peak(residual: Residual, domain: Domain) -> Peak:
 
 def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
     """The same points, and those towards the corners and at the rims of holes."""
+    if region.is_sum:
+        return extra.summed(region, found, 1.7)
     if region.is_inside and len(extra.near):
         sites = np.concatenate([found.sites[0], extra.near])
         return PointSet((sites,), np.zeros_like(sites))

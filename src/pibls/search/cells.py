@@ -21,7 +21,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt, judge, misfits
-from pibls.search.divided import Reference, cell_system, first_tree
+from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, waves_across
@@ -102,8 +102,8 @@ class CellPlan(Plan):
 
     def offer(self) -> Offer | None:
         d = self.bench.lowered.dimension
-        if any(r.region.is_sum for r in self.bench.lowered.residuals):
-            return None  # an integral couples all cells at once
+        if not sums_divide(self.bench):
+            return None
         if self.status is not None or d not in NODES or self._rounds >= _ROUNDS:
             return None
         if self._last is None:
@@ -248,7 +248,7 @@ class CellPlan(Plan):
         space = sized.over(references, unknowns, frames)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore"):
             system = cell_system(bench.lowered, bench.domain, space, bench.engine, frames=frames)
-            method = GaussNewton(rounds=0, check=self.budget.check)
+            method = GaussNewton(rounds=0)
             before = near or self.best or self.start
             if self.guess is not None and self._key == 1 and not system.is_linear:
                 outcome = method.descend(system, system.values_of(self.guess, np.empty(0)))

@@ -7,18 +7,21 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.nodes import nodes_of
 from pibls.basis.product import ProductBasis
+from pibls.domain.gauss import Rule
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.divided import jump_at
 from pibls.search.evolution import Evolution
-from pibls.search.resolution import Resolution, nodes_of, product_of, quick_sums, shared_tables
+from pibls.search.frames import Framed, product_sums
+from pibls.search.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.sides import ends_of, side_points
 from pibls.space import Cells, Whole
 from pibls.space.tree import Joint, Numbers
@@ -27,6 +30,7 @@ from pibls.system.lines import Group, Held, Lines, Site, group_of, without
 from pibls.system.modes import Modes
 from pibls.system.traces import Trace, beside, traces_of
 
+_SPARE = 8  # nodes of a rule beyond the functions of a cell
 _KEPT = 12  # grids whose tables are kept
 
 
@@ -38,6 +42,8 @@ class Places:
     conditions: tuple[tuple[Residual, Array, Array], ...]
     """Those at the ends: points (N, d) and normals."""
     periods: tuple[Residual, ...]
+    sums: tuple[Residual, ...]
+    """Integrals over space at every time."""
     orders: tuple[tuple[int, ...], ...]
     """The highest derivative of each unknown along each coordinate of space."""
     partner: tuple[int, ...]
@@ -80,13 +86,21 @@ class Places:
             out.append(whole and not planes)
         return tuple(out)
 
+    @cached_property
+    def framed(self) -> Framed | None:
+        """Where conditions hold on whole sides of a box: there may be many more functions then."""
+        if len(self.free) == 1 or all(self.repeated):
+            return None
+        conditions = tuple(r for r, _, _ in self.conditions)
+        return Framed.of(
+            self.bench, self.free, self.axis, self.orders, self.partner, self.repeated, conditions
+        )
+
     @classmethod
     def of(cls, bench: Bench) -> Places | None:
         """None where this is no evolution of that kind."""
         e, lowered = bench.evolution, bench.lowered
-        if e is None or lowered.dimension not in (2, 3) or not _is_box(bench):
-            return None
-        if any(r.region.is_sum for r in lowered.residuals):
+        if e is None or lowered.dimension not in (2, 3, 4) or not _is_box(bench):
             return None
         inside = [r for r in lowered.residuals if r.region.is_inside]
         if len(inside) != lowered.unknowns:
@@ -94,6 +108,7 @@ class Places:
         free = [i for i in range(lowered.dimension) if i != e.axis]
         conditions: list[tuple[Residual, Array, Array]] = []
         periods: list[Residual] = []
+        sums: list[Residual] = []
         for i, r in enumerate(lowered.residuals):
             if r.region.is_inside:
                 continue
@@ -104,6 +119,10 @@ class Places:
                 return None
             elif r.region.period is not None:
                 periods.append(r)
+            elif r.region.is_sum:
+                if len(free) > 1:
+                    return None
+                sums.append(r)
             else:
                 found = ends_of(r.region, bench, free)
                 if found is None:
@@ -120,15 +139,17 @@ class Places:
             for a in free
         )
         if len(free) == 1:
-            count = sum(len(X) for _, X, _ in conditions) + len(periods)
+            count = sum(len(X) for _, X, _ in conditions) + len(periods) + len({r.name for r in sums})
             if count != sum(orders[0]):
                 return None
         elif lowered.interfaces.planes:
             return None
         partners = _partners(inside, e.axis, lowered.unknowns)
-        made = cls(bench, tuple(conditions), tuple(periods), orders, partners)
+        made = cls(bench, tuple(conditions), tuple(periods), tuple(sums), orders, partners)
         closed = all(made.repeated[free.index(r.region.period or 0)] for r in periods)
-        return made if closed or len(free) == 1 else None
+        if not closed and len(free) > 1:
+            return None
+        return made if len(free) < 3 or made.framed is not None else None
 
     def basis(
         self, box: Array, sizes: tuple[int, ...], moments: int, repeated: tuple[bool, ...]
@@ -164,7 +185,14 @@ class Places:
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
         X = np.zeros((len(boxes), len(U), self.bench.lowered.dimension))
         X[:, :, self.free] = boxes.mean(axis=2)[:, None, :] + half[:, None, :] * U
-        return Site(None, X, shared_tables(U, found, half), quick_sums(found, counts, half))
+        quick = quick_sums(found, counts, half) if len(nodes) == 1 else product_sums(nodes, found, half[0])
+        return Site(None, X, shared_tables(U, found, half), quick)
+
+    def values(self, coefficients: Array, old: Resolution, new: Resolution) -> Array:
+        """Functions (…, n) in one piece at the points of another resolution, (…, points)."""
+        nodes = [nodes_of(n, yes) for n, yes in zip(new.sizes, new.repeated, strict=True)]
+        plain = product_sums(nodes, old, np.ones(len(nodes)))
+        return plain((0,) * len(nodes), coefficients[..., None])[..., 0]
 
     def spots(self, X: Array, cells: Numbers, found: Resolution) -> Site:
         """Single points, each in its cell."""
@@ -186,6 +214,8 @@ class Places:
     def lines(self, found: Resolution) -> Lines:
         """All rows."""
         lowered = self.bench.lowered
+        if self.framed is not None:
+            return self._framed(self.framed, found)
         square = len(self.free) == 1 or self._is_square(found)
         groups = [self._equation(i, r, found, square) for i, r in enumerate(self.equations)]
         d = lowered.dimension
@@ -207,12 +237,20 @@ class Places:
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += self._ties(found)
-        kept = tuple(g for g in groups if g.terms)
+        kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
         rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
         modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
         return Lines(
             len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
         )
+
+    def _framed(self, framed: Framed, found: Resolution) -> Lines:
+        groups = [self._equation(i, r, found, True) for i, r in enumerate(self.equations)]
+        for number, (r, _, _) in enumerate(framed.conditions):
+            site, normals = framed.side(number, found)
+            groups.append(group_of(r, (site,), normals, self.axis))
+        extent = 1, self.bench.lowered.unknowns, found.functions
+        return Lines(*extent, tuple(groups), max(self.evolution.orders), frame=framed.frame(found))
 
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""
@@ -230,6 +268,18 @@ class Places:
     def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> Group:
         site = self.grid(found, self._counts(number, found) if square else found.sizes)
         return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
+
+    def _sum(self, residual: Residual, found: Resolution) -> Group:
+        """An integral: each cell has a rule of its own."""
+        rules = [
+            residual.region.rule_in(self.bench.domain, box[list(self.free)], found.functions + _SPARE)
+            for box in found.tree.boxes
+        ]
+        counts = [len(rule.weights) for rule in rules]
+        together = Rule.joined(rules, len(self.free))
+        X, normals = (np.insert(A, self.axis, 0.0, axis=1) for A in (together.points, together.normals))
+        site = self.spots(X, np.repeat(np.arange(len(rules)), counts), found)
+        return replace(group_of(residual, (site,), normals, self.axis), weights=together.weights)
 
     def _side_points(self, r: Residual, found: Resolution, square: bool) -> tuple[Array, Array]:
         return side_points(r.region, self.bench, self.orders, self.free, found, square)

@@ -11,7 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import WaveBasis, Waves
-from pibls.domain import Domain
+from pibls.domain import Domain, time_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
@@ -20,10 +20,11 @@ from pibls.space import Cells, CellTree, Whole, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
-from pibls.system.points import Points, PointSet
+from pibls.system.points import PointSet
 from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
 
 _INWARDS = 1e-9
+_FINER = 1.5
 
 
 @dataclass(frozen=True)
@@ -76,26 +77,30 @@ def cell_system(
     cells have their functions and points, where those are not the cells.
     """
     regions = dict.fromkeys(r.region for r in lowered.residuals)
+    boxes = space.tree.boxes
     points = [
-        partial(_placed, [r for r in regions if not spared(r, box)], domain, box, part.nodes)
-        for box, part in zip(space.tree.boxes if frames is None else frames, space.parts, strict=True)
+        partial(_placed, [r for r in regions if not spared(r, box)], domain, frame, box, part.nodes)
+        for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
     return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space), engine)
 
 
-def _placed(regions: list[Region], domain: Domain, box: Array, nodes: int) -> dict[Region, PointSet]:
-    """The points of some regions in a cell."""
-    return {region: place_in(region, domain, box, nodes) for region in regions}
+def _placed(
+    regions: list[Region], domain: Domain, frame: Array, box: Array, nodes: int
+) -> dict[Region, PointSet]:
+    """The points of some regions in a cell: in its frame, but integrals make up a whole in the cells."""
+    return {region: place_in(region, domain, box if region.is_sum else frame, nodes) for region in regions}
 
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
     """The same with given points, each of them in the cell that holds it."""
-    for residual in bench.lowered.residuals:
-        if residual.region.is_sum:  # it refuses to be placed in a cell, in its own words
-            residual.region.place(bench.domain, Points(1, 1), bench.stream(0), bench.box, name=residual.name)
     points: list[dict[Region, PointSet]] = [{} for _ in space.parts]
     for region, found in where.items():
         if region.period is not None:
+            continue
+        if region.is_sum:
+            for mine, box, part in zip(points, space.tree.boxes, space.parts, strict=True):
+                mine[region] = place_in(region, bench.domain, box, part.nodes)
             continue
         # A point on the boundary belongs to the cell that has the domain on its side.
         inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
@@ -166,3 +171,21 @@ def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trac
         return out
 
     return jump
+
+
+def sums_divide(bench: Bench) -> bool:
+    """Whether integrals can be taken cell by cell: not where times are those of the cells."""
+    sums = [r.region for r in bench.lowered.residuals if r.region.is_sum]
+    return not sums or (time_of(bench.domain) is None and all(r.is_divisible(bench.domain) for r in sums))
+
+
+def shares_in(bench: Bench, space: Cells) -> dict[Region, PointSet]:
+    """The points of all integrals, cell by cell, other ones than are fitted."""
+    regions = dict.fromkeys(r.region for r in bench.lowered.residuals if r.region.is_sum)
+    pairs = list(zip(space.tree.boxes, space.parts, strict=True))
+    return {
+        region: PointSet.joined(
+            [place_in(region, bench.domain, box, int(_FINER * part.nodes)) for box, part in pairs]
+        )
+        for region in regions
+    }

@@ -15,12 +15,13 @@ from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
+from pibls.linalg.patience import asked
 from pibls.problem import Problem
 from pibls.problem.lowering import lower
 from pibls.problem.materials import in_one_piece, materials_of
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
-from pibls.search.budget import Budget, Progress
+from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
@@ -69,6 +70,16 @@ class Answer:
 def run(problem: Problem, request: Request, callback: Callable[[Progress], object] | None) -> Answer:
     """Solve as requested."""
     keep_freed_memory()
+    budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
+    with asked(budget.check):
+        try:
+            return _run(problem, request, budget)
+        except OutOfTimeError:
+            # It was over before anything was begun: a few waves are left.
+            return _searched(_bench(problem, request), request, budget, None)
+
+
+def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
@@ -80,7 +91,11 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     corners, wedges, mild = problem.derived["corners"]
 
     def functions() -> Enrichment:
-        return with_wedges(enrichment_of(corners, lowered, domain, request.enrich), wedges, domain)
+        plain = enrichment_of(corners, lowered, domain, request.enrich)
+        try:
+            return with_wedges(plain, wedges, domain)
+        except OutOfTimeError:
+            return plain
 
     materials = materials_of(problem)
     if materials is not None:
@@ -92,7 +107,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
             return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
 
         bench = _bench(problem, request, plain).in_pieces(materials)
-        return _searched(bench, request, callback, None, joined)
+        return _searched(bench, request, budget, None, joined)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.
@@ -101,10 +116,10 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 
     if mild and not request.enrich:
         # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
-        return _searched(_bench(problem, request), request, callback, functions, around)
+        return _searched(_bench(problem, request), request, budget, functions, around)
     extra = functions()
     bench = _bench(problem, request, extra)
-    return _searched(bench, request, callback, None if extra.strong else lambda: extra, around)
+    return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -121,11 +136,10 @@ def _given_bench(problem: Problem, request: Request) -> Bench:
 def _searched(
     bench: Bench,
     request: Request,
-    callback: Callable[[Progress], object] | None,
+    budget: Budget,
     later: Callable[[], Enrichment] | None,
     around: Callable[[], Bench | None] | None = None,
 ) -> Answer:
-    budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     if isinstance(bench.engine, Distributed):
         bench.engine.told = budget.tell_share
     elif request.time_limit is not None:

@@ -26,25 +26,20 @@ from pibls.errors import ProblemError
 from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.program import program
-from pibls.problem.regions import PointSet
-from pibls.space import Choice, Field, Tied
+from pibls.problem.regions import Points, PointSet
+from pibls.space import Choice, Field, Tied, graded_towards
 
 _STRONG = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
 _MOST_CORNERS = 24
 _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
 _BESIDE = 1e-9
-_ORDERS = (
-    8,
-    12,
-    15,
-    19,
-    25,
-    32,
-    40,
-)  # the highest n of r⁻ⁿ around a hole, attempt after attempt
+_LEFT = (8.0, 12.0, 15.5, 19.5, 26.0, 33.0, 41.0)  # e^-left is left out around holes, attempt after attempt
 _CORNERS = (500, 1000, 2000, 4000)  # functions at all corners together
 _LEAST_SHARE = 0.1
-_HELD_ORDERS = 6  # points that judge each rim are those of so many orders
+_SUMMED = {False: 20, True: 40}
+"""Halvings towards a corner: 20 integrate r^(1/2) to rounding; the pressure of a system may be 1/r."""
+_IN_BOX = (36, 1000)  # points of a rule inside the smallest boxes, and more in one that is the whole domain
+_HELD = 6.0  # points that judge each rim are those of e^-6
 
 
 @dataclass(frozen=True)
@@ -79,6 +74,8 @@ class Enrichment:
     """
     fields: tuple[Field, ...] = field(default=(), compare=False, repr=False)
     """Functions of all unknowns together."""
+    tips: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """The corners at which a solution has a power that is no whole number."""
 
     def __bool__(self) -> bool:
         return bool(self.parts) or bool(self.around) or bool(self.fields)
@@ -89,26 +86,27 @@ class Enrichment:
         if not self.around:
             return replace(self, parts=parts)
         assert self.domain is not None
-        orders = _ORDERS[min(attempt, len(_ORDERS) - 1)]
-        rim = self.around.rim(orders)
-        inner = self.around.inside(orders, self.domain)
+        around = replace(self.around, digits=_LEFT[min(attempt, len(_LEFT) - 1)])
+        rim = around.rim()
         return replace(
             self,
-            parts=(*parts, *self.around.functions(orders)),
-            around=Around(),
-            inner=np.concatenate([self.inner, inner]) if self.around.depth else self.inner,
+            parts=parts,
+            around=around,
+            inner=np.concatenate([self.inner, around.inside(self.domain)]) if around.depth else self.inner,
             rim=rim if self.rim is None else join([self.rim, rim], 2),
         )
 
     @property
     def size(self) -> int:
-        return sum(p.size for p in self.parts) + sum(f.size for f in self.fields)
+        return sum(p.size for p in (*self.parts, *self.around.functions())) + sum(f.size for f in self.fields)
 
     def placed(self, where: Mapping[Region, PointSet]) -> dict[Region, PointSet]:
         """The points that are fitted, with more of them towards the corners."""
         out = dict(where)
         for region, found in where.items():
-            if region.is_inside and len(self.inner):
+            if region.is_sum:
+                out[region] = self.summed(region, found, 1.0)
+            elif region.is_inside and len(self.inner):
                 X = np.concatenate([found.sites[0], self.inner])
                 out[region] = PointSet((X,), np.zeros_like(X))
             elif self.rim is not None and region.is_boundary and region.sites == 1:
@@ -121,6 +119,24 @@ class Enrichment:
                 X = np.concatenate([found.sites[0][kept], more.points])
                 out[region] = PointSet((X,), np.concatenate([found.normals[kept], more.normals]))
         return out
+
+    def summed(self, region: Region, found: PointSet, finer: float) -> PointSet:
+        """The points of an integral, in boxes that shrink towards the corners: r^(2/3) is no polynomial."""
+        if not len(self.tips) or len(found) == 1 or self.domain is None:
+            return found
+        if not region.is_divisible(self.domain):
+            return found
+        box = box_of(self.domain)
+        boxes = graded_towards(box, self.tips, _SUMMED[bool(self.fields)]).boxes
+        sizes = ((boxes[:, :, 1] - boxes[:, :, 0]) / (box[:, 1] - box[:, 0])).max(axis=1)
+        counts = finer * (_IN_BOX[0] + _IN_BOX[1] * sizes**2)
+        rng = np.random.default_rng(0)
+        return PointSet.joined(
+            [
+                region.place(self.domain, Points(int(n), 1), rng, here)
+                for here, n in zip(boxes, counts, strict=True)
+            ]
+        )
 
     def within(self, locates: Callable[[Array], Mask]) -> Enrichment:
         """What of it lies in a piece of the domain; what is nowhere in particular is in all of them."""
@@ -142,12 +158,11 @@ class Enrichment:
 
     def joined(self, spec: BasisSpec, share: float = 1.0) -> Choice:
         """A basis with these functions beside it; for a ``share`` below 1, without the highest powers."""
+        own = (_reduced(p, share) if share < 1.0 else p for p in self.parts)
+        parts = (spec, *own, *self.around.functions(share))
         if self.fields:
-            parts = (_reduced(p, share) if share < 1.0 else p for p in self.parts)
-            return Tied((spec, *parts), self.reduced_fields(share))
-        if not self.parts:
-            return spec
-        return Joined((spec, *(_reduced(p, share) if share < 1.0 else p for p in self.parts)))
+            return Tied(parts, self.reduced_fields(share))
+        return spec if len(parts) == 1 else Joined(parts)
 
 
 def _reduced(part: Any, share: float) -> BasisSpec:
@@ -195,8 +210,9 @@ def enrichment_of(
     parts = (*(f for some in found for f in some), *given)
     rim = join([corner.sides for corner in corners], 2) if corners else None
     around = holes_of(lowered, domain)
+    judging = replace(around, digits=_HELD)
     if around:
-        near = np.concatenate([near, around.inside(_HELD_ORDERS, domain, 0.4)])
+        near = np.concatenate([near, judging.inside(domain, 0.4)])
     return Enrichment(
         parts,
         strong,
@@ -206,8 +222,9 @@ def enrichment_of(
         np.array([c.point for c in corners]).reshape(-1, 2),
         around,
         domain,
-        around.rim(_HELD_ORDERS, 0.3) if around else None,
+        judging.rim(0.3) if around else None,
         mild,
+        tips=np.array([c.point for c in singular]).reshape(-1, 2),
     )
 
 

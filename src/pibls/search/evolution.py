@@ -77,7 +77,7 @@ def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:
 
 def _kind(region: Region, domain: Domain, axis: int, start: float) -> str | None:
     """Whether a region is the start, or alike at all times; None where it is neither."""
-    if region.is_inside:
+    if region.is_inside or (region.is_sum and time_of(domain) is not None):
         return "always"
     plane = region.plane()
     if plane is not None:

@@ -12,7 +12,7 @@ from pibls.space import Space
 
 
 @dataclass(frozen=True)
-class Extrapolated:
+class Extrapolated(Space):
     """u(x, t) ≈ Σ_m (t - t₀)^m/m! ∂_t^m u(x, t₀): where the next window starts from."""
 
     space: Space

@@ -64,6 +64,12 @@ class Followed:
     def until(self) -> float:
         return self.windows[-1].stop
 
+    @property
+    def cells(self) -> int:
+        """Those of the last window."""
+        last = self.windows[-1]
+        return len(last.space.each(last.w))
+
     def function(self) -> tuple[Windows, Array]:
         """All windows as one function."""
         ordered = self.windows if self.evolution.forward else self.windows[::-1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.basis.quasi import spread
+from pibls.linalg.patience import asked
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
@@ -19,7 +20,6 @@ from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
 from pibls.search.ways import InWaves, Way
 from pibls.solver import Outcome
-from pibls.space import Cells
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
@@ -71,7 +71,7 @@ class WindowPlan(Plan):
             found = self._judged(first, time.perf_counter() - began)
             known, noted = (self.best, self.error), earlier
             self.best, self.error = found, UNCHECKED
-            self.tell(found, None, t=first.until, windows=len(first.windows), cells=_cells(first))
+            self.tell(found, None, t=first.until, windows=len(first.windows), cells=first.cells)
             second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = self._compared(first, found, second)
@@ -103,7 +103,7 @@ class WindowPlan(Plan):
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)
-        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=_cells(first))
+        self.tell(found, excess, t=first.until, windows=len(first.windows), cells=first.cells)
         if first.stopped is not None:
             self.notes["stopped"] = (first.until, first.stopped)
             self.status = Status.TIME_LIMIT if first.stopped == LATE else Status.STOPPED
@@ -146,9 +146,10 @@ class WindowPlan(Plan):
         if follower is None:
             return None
         try:
+            with asked(lambda: self.budget.check(until)):
+                found = follower.run() if before is None else follower.replay(before)
             if before is not None:
-                return follower.replay(before)
-            found = follower.run()
+                return found
             for note, when in (("rough", follower.rough), ("promised", follower.promised)):
                 self.notes.pop(note, None)
                 if when is not None:
@@ -179,7 +180,7 @@ class WindowPlan(Plan):
             keep = (t >= low) & (t <= high)
             if since is not None and region in begun:
                 keep &= False
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = self._where(followed, since).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
@@ -203,10 +204,9 @@ class WindowPlan(Plan):
         for window in followed.windows:
             # A piece with many functions has room for an error in many places: at the root of their number
             # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.
-            each = window.space.nodes / (len(window.space.parts) if isinstance(window.space, Cells) else 1)
-            U = spread(max(_TIMES, int(_SHARE * each)), d, 7)
-            boxes = window.space.tree.boxes if isinstance(window.space, Cells) else bench.box[None].copy()
-            for box in boxes:
+            tree = window.space.tree_over(bench.box)
+            U = spread(max(_TIMES, int(_SHARE * window.space.nodes / len(tree))), d, 7)
+            for box in tree.boxes:
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
                 X[:, e.axis] = window.start + (window.stop - window.start) * U[:, e.axis]
                 parts.append(X)
@@ -219,8 +219,3 @@ class WindowPlan(Plan):
         low, high = sorted((e.start if since is None else since, followed.until))
         X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]
         return Where(X, bench.where.even[(t >= low) & (t <= high)], e.axis)
-
-
-def _cells(followed: Followed) -> int:
-    last = followed.windows[-1].space
-    return len(last.parts) if isinstance(last, Cells) else 1

@@ -17,13 +17,14 @@ from pibls.linalg import RidgeQR
 from pibls.problem import Jet, Problem
 from pibls.problem.known import as_expression, is_known
 from pibls.problem.program import program
+from pibls.space import Space
 
 Evaluator = Callable[[Array, MultiIndex], Array]
 _FITTED = 128  # functions that a Python function is written in, so that it has derivatives
 
 
 @dataclass(frozen=True)
-class Guess:
+class Guess(Space):
     """One function for each unknown, with its derivatives; unknowns that are not named start at zero."""
 
     unknowns: tuple[Evaluator | None, ...]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pibls.diagnose.holes import Around
+from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
@@ -17,7 +18,7 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
 from pibls.search.products import ProductPlan
 from pibls.search.waves import WavePlan
-from pibls.solver import Method
+from pibls.solver import GaussNewton, Method
 from pibls.space import Space
 from pibls.status import Status
 from pibls.system.points import Points
@@ -25,7 +26,7 @@ from pibls.system.points import Points
 _POOR = 1e-2  # a residual above which nothing was found
 _ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
 _SOON = 0.5  # seconds that others may need before what weak corners bring is tried
-_FEW = 64  # functions of each unknown that the last resort has
+_FEW, _STEPS = 64, 4  # functions of each unknown that the last resort has, and its steps
 _TRIFLE = 0.02  # of what the best plan needs: an attempt that costs less is made where the last one gained
 _SHORT = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
 
@@ -48,7 +49,8 @@ class Search:
     winner: Plan | None = None
     weak: Plan | None = None
 
-    def __post_init__(self) -> None:
+    def _begin(self) -> None:
+        """The plans that there are for such a problem."""
         self.plans = [self._waves(self.bench)]
         if self.bench.pieced is not None:
             # What corners bring costs little beside all pieces; and nothing else knows of these.
@@ -95,6 +97,9 @@ class Search:
     def run(self) -> None:
         """Search; an interruption ends it with the best so far, if there is one."""
         try:
+            more = self.plans
+            self._begin()
+            self.plans += more
             self._spend()
         except KeyboardInterrupt:
             if self.found is None:
@@ -105,8 +110,10 @@ class Search:
         if self.found is None:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
             few = min(_FEW * self.bench.lowered.unknowns, self.budget.max_nodes)
-            waves = WavePlan(self.bench, replace(self.budget, time_limit=None, max_nodes=few))
-            waves.advance()
+            free = replace(self.budget, time_limit=None, max_nodes=few)
+            waves = WavePlan(self.bench, free, method=GaussNewton(rounds=0, continuation=0, max_steps=_STEPS))
+            with asked(None):
+                waves.advance()
             self.plans.append(waves)
 
     def _spend(self) -> None:

@@ -7,25 +7,24 @@ later windows as long as the steps contract; a linear evolution whose coefficien
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.krylov import gmres
 from pibls.linalg.shifted import Shifted
 from pibls.search.beginning import State, moved
 from pibls.search.chain import Places
+from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
+from pibls.search.march import NoWindowError
 from pibls.search.resolution import Resolution
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
+from pibls.system.axial import Axial
 from pibls.system.lines import Lines, Moments
 from pibls.system.modal import Modal
-
-
-class NoWindowError(Exception):
-    """The equations of a window were not solved."""
 
 
 @dataclass
@@ -35,12 +34,11 @@ class Factors:
     resolution: Resolution
     h: float
     weights: list[Array]
-    solver: Shifted | Modal
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the operator itself, not its mean over space."""
-        return isinstance(self.solver, Shifted) or self.solver.is_exact
+    solver: Shifted | Modal | Axial
+    is_whole: bool
+    """Whether it is the operator itself, not its mean over space."""
+    in_steps: bool = False
+    """Whether it only makes the operator nearly the identity, and the rest is done in Krylov's steps."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,8 @@ class WindowSolver:
     stages: Stages
     tail: float
     """What a window may leave."""
-    check: Callable[[], None] = field(default=lambda: None, repr=False)
-    """Called before each factorisation; raises where the time is over."""
     steps: int = 0
+    krylov: int = 0
     factors: Factors | None = field(default=None, repr=False)
     _varied: int = 0
     """For how many more matrices means over space are not tried: the coefficients vary too much."""
@@ -87,12 +84,11 @@ class WindowSolver:
         times = t + h * st.nodes
         times[-1] = stop
         moments = lines.at(times)
-        shape = (lines.cells, lines.unknowns, lines.functions)
         # Unknowns without a rate have no beginning: the last window's end is as good a start as any.
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if past is not None and not lines.is_linear:
             U = self._continued(state, past, times, sizes)
-        old, last, fresh = self.factors, math.inf, False
+        old, fresh = self.factors, False
         if (
             old is None
             or old.resolution != state.resolution
@@ -101,7 +97,7 @@ class WindowSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        slow, ratio = 0, 1.0
+        going = Contraction()
         for step in range(LINES.steps + LINES.cheap_steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             R = moments.residual(rates)
@@ -110,83 +106,98 @@ class WindowSolver:
             if old is None:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
             if step == 0:
-                ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
-            Z = old.solver.solve(st.apart(R))
-            change = st.together(Z).reshape(*shape, st.count)
-            moved = float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max()))
-            if not math.isfinite(moved):
-                raise NoWindowError
+                going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
+            change = self._change(old, moments, rates, R, max(LINES.left * self.tail, 2e-16) * size)
+            going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
             self.steps += 1
             U = U - change
             size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
             # What is left here goes into the rates at the end s²/h times as large, and on into later windows.
             enough = max(LINES.left * self.tail, 2e-16) * size
-            if math.isfinite(last):
-                ratio = moved / last
-            if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
+            if going.is_there(enough):
                 break
             # Steps that no longer shrink are rounding, or lead away because the matrix is from elsewhere:
             # these had ended a window near a steady state after two.
             known = old.is_whole and (fresh or lines.is_linear)
-            if step >= 1 and ratio > 0.7 and moved < (1e3 * enough if known else 0.0) + 1e-11 * size:
+            if going.is_rounding((1e3 * enough if known else 0.0) + 1e-11 * size):
                 break
-            if not old.is_whole:
-                if step >= 1 and ratio > LINES.cheap_contraction:
-                    if lines.columns > LINES.whole:
-                        raise NoWindowError
-                    self._varied = LINES.cheap_again
-                    old = None
-            elif step >= 1 and ratio > LINES.contraction:
-                slow += 1
-                if (ratio > 2.0 and fresh and step > 2) or slow > 3:
+            if old.is_whole:
+                old = None if going.wants_another(fresh) else old
+            elif going.is_slower(LINES.cheap_contraction):
+                if lines.columns > LINES.whole:
                     raise NoWindowError
-                if not fresh or ratio < 1.0:
-                    old = None  # a matrix nearer to the solution
-            last = moved
+                self._varied = LINES.cheap_again
+                old = None
         else:
             raise NoWindowError
         rates = st.rates(U, state.rates, lines.highest, h)
         return U, np.stack([r[..., -1] for r in rates[: max(lines.highest, 1)]])
 
+    def _change(
+        self, factors: Factors, moments: Moments, rates: list[Array], R: Array, enough: float
+    ) -> Array:
+        """What Newton's method takes off."""
+        st = self.stages
+
+        def solved(R: Array) -> Array:
+            return st.together(factors.solver.solve(st.apart(R))).reshape(rates[0].shape)
+
+        change = solved(R)
+        if not factors.in_steps:
+            return change
+        apply, nothing = moments.changed(rates), np.zeros((moments.lines.highest, *change.shape[:-1]))
+        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
+        found = gmres(
+            lambda v: solved(apply(st.rates(v, nothing, moments.lines.highest, factors.h))),
+            change,
+            left=max(left, LINES.krylov_left[moments.lines.is_linear]),
+            most=LINES.krylov_steps,
+        )
+        self.krylov += found.steps
+        if not found.left < LINES.krylov_lost:
+            raise NoWindowError
+        return found.z
+
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator, lines = moments.slopes(rates), moments.lines
         shifts = self.stages.values / h
-        solver: Shifted | Modal | None = None
+        solver: Shifted | Modal | Axial | None = None
+        in_steps = False
         try:
             small = lines.columns <= LINES.whole
             if lines.modes is not None and not (self._varied and small):
                 solver = Modal.of(lines, lines.modes, operator.weights, shifts)
                 if small and not solver.is_exact and moments.has_operator(operator.weights):
                     solver = None  # the whole matrix serves for ever
+            if lines.frame is not None:
+                rests = moments.has_operator(operator.weights)
+                solver = Axial.of(lines, lines.frame, operator.weights, shifts)
+                in_steps = solver is not None and not (solver.is_exact and rests)
+                if in_steps and rests and small:
+                    solver, in_steps = None, False  # the whole matrix serves for ever
+                if solver is None and lines.columns > LINES.most_products:
+                    raise NoWindowError
             if solver is None:
-                solver = Shifted.of(operator.parts(), shifts, self.check)
+                solver = Shifted.of(operator.parts(), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)
-        self.factors = Factors(found, h, operator.weights, solver)
+        whole = in_steps or solver.is_exact
+        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps)
         return self.factors
 
     def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:
         """The last window's polynomials, a little further."""
-        coefficients = past.at(self.places, state.resolution)
-        s = 2.0 * (times - past.start) / (past.stop - past.start) - 1.0
-        out = coefficients @ np.polynomial.legendre.legvander(s, coefficients.shape[-1] - 1).T
+        out = extended(past.at(self.places, state.resolution), (past.start, past.stop), times)
         held = np.repeat(state.rates[0][..., None], len(times), axis=-1)
         for k, order in enumerate(self.places.evolution.orders):
             if not order:
                 held[:, k] = out[:, k]
-        far = np.abs(out - held).max()
-        size = max(float(sizes.max()), 1e-300)
-        return np.ascontiguousarray(out if np.isfinite(far) and far < 0.5 * size else held)
+        return start_from(out, held, sizes)
 
     def series(self, state: State, U: Array) -> Array:
         """Coefficients in time of every coefficient in space, (cells, unknowns, n, s + 1)."""
-        st = self.stages
-        out = np.empty((*U.shape[:3], st.count + 1))
-        every = np.concatenate([state.rates[0][..., None], U], axis=-1)
-        for k, order in enumerate(self.places.evolution.orders):
-            out[:, k] = every[:, k] @ st.series.T if order else U[:, k] @ st.bare.T
-        return out
+        return series_of(self.stages, state.rates[0], U, self.places.evolution.orders)
 
     def past(self, state: State, U: Array, t: float, stop: float) -> Past:
         """A window that the next one starts from."""

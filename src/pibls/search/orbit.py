@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -20,39 +21,13 @@ from pibls.arrays import Array
 from pibls.basis.chebyshev import ChebyshevBasis
 from pibls.basis.radau import Radau
 from pibls.search.evolution import Evolution
+from pibls.search.followed import Demand
 from pibls.search.initial import Beginning, Kick
+from pibls.search.march import NONE, SHORT, Course, follow
+from pibls.search.thresholds import MARCH, ORBITS
 from pibls.solver.collocation import Collocation, Piece, Settled
 from pibls.space import Whole, Windows
 from pibls.system.line import Line
-
-_TRIES = 80  # of one window
-_SHORTEST = 1e-13  # of the whole time, or of t itself
-_FIRST = 1e-6  # of the whole time: the window that shows how fast the solution is
-_CAREFUL = 0.3
-_FROM = 0.75  # of the coefficients: from there on they are the tail
-_SAFE = 0.85
-_SPARE = 10.0  # times the tail that is aimed at, a window may have
-_GROWTH = 3.0  # the longest of two windows in a row over the shorter one
-_FAILED = 0.4  # of its length, where Newton's method does not settle
-_FAILURES = 2  # after which a window starts from constant derivatives
-_LEAST, _MOST = 0.2, 0.9  # of its length, where a window is rejected
-_SHRINK = 0.5  # of its length, at least, after one that was accepted
-_LEFT = 1e-3  # of what is asked of the coefficients: what Newton's method may leave
-_TAYLOR = 3  # derivatives of the highest derivative that a window starts from
-_PROBE = 0.05  # of its length: so much shorter is tried before it is called rounding
-_FADING = 0.7
-_SMALL = 1e-3  # of what is asked of the residual: it may be rounding, and says nothing about the length
-_HOPELESS = 1e5
-_OVER, _ANYWAY = 2.5, 1.5  # a spectrum that allows so much longer a window makes it so much longer
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of each window: the tail of its coefficients and its residual, relative."""
-
-    tail: float
-    residual: float
 
 
 @dataclass(frozen=True)
@@ -107,6 +82,10 @@ def function_of(edges: Array, line: Line, coefficients: Array) -> tuple[Windows,
     return Windows(0, tuple(edges.tolist()), tuple(Whole.shared(b, unknowns) for b in bases)), C.ravel()
 
 
+Held = tuple[tuple[Array, ...], Piece | None]
+"""u and its derivatives below the highest, group by group, and the last window."""
+
+
 @dataclass
 class Orbit:
     """Follows an orbit from its start to its end."""
@@ -114,7 +93,7 @@ class Orbit:
     evolution: Evolution
     collocation: Collocation
     beginning: Beginning
-    asked: Asked
+    asked: Demand
     check: Callable[[float, int], None] = lambda t, windows: None
     """Called with t and the number of windows before each attempt; raises to stop."""
     watched: Array = field(default_factory=lambda: np.empty(0))
@@ -138,32 +117,32 @@ class Orbit:
         scale = np.maximum(self._sizes, self._natural)
         return np.where(scale > 0, scale, scale.max() or 1.0)
 
+    @cached_property
+    def course(self) -> Course:
+        e, kicks = self.evolution, tuple(k.t for k in self.kicks)
+        return Course(e.start, e.stop, kicks, even=1.4, shortest=ORBITS.shortest)
+
     def run(self) -> Path:
         """All windows; where it cannot go on, those until there."""
-        e = self.evolution
-        total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
         state = self.beginning.state
         self._sizes = np.concatenate([np.abs(s[:, :1]).max(axis=1, initial=0.0) for s in state])
         self._natural = np.zeros_like(self._sizes)
-        kicks = sorted(self.kicks, key=lambda k: sign * k.t)
-        t, last, stopped = e.start, None, None
-        length = self._first_length(state, total, sign)
-        while sign * (e.stop - t) > 1e-14 * total:
-            while kicks and sign * (kicks[0].t - t) <= 1e-13 * total:
-                kicks.pop(0)
-            end = kicks[0].t if kicks else e.stop
-            found = self._window(state, last, t, length, end, total)
-            if isinstance(found, str):
-                stopped = found
-                break
-            step, settled, length = found
-            self._done.append(step)
-            t, last = step.stop, step.piece
-            state = self._end(settled)
-            if kicks and t == kicks[0].t:
-                state, last = kicks[0].after(state, settled), None
-                length = self._first_length(state, total, sign, t)
-        return self._path(stopped)
+        held: Held = state, None
+        begun = held, self._first_length(state, self.evolution.start)
+        return self._path(follow(self.course, begun, self._next, self._done, lambda t, held: None))
+
+    def _next(self, held: Held, t: float, length: float) -> tuple[Step, Held, float] | str:
+        """One window; where something switches at its end, what comes after is begun anew."""
+        found = self._window(*held, t, length)
+        if isinstance(found, str):
+            return found
+        step, settled, length = found
+        state = self._end(settled)
+        for kick in self.kicks:
+            if kick.t == step.stop:
+                state = kick.after(state, settled)
+                return step, (state, None), self._first_length(state, step.stop)
+        return step, (state, step.piece), length
 
     def partial(self, why: str) -> Path | None:
         """What was followed until an interruption."""
@@ -183,12 +162,10 @@ class Orbit:
             out.append(U[:, : g.order])
         return tuple(out)
 
-    def _first_length(
-        self, state: tuple[Array, ...], total: float, sign: float, t: float | None = None
-    ) -> float:
+    def _first_length(self, state: tuple[Array, ...], start: float) -> float:
         """A length over which the solution hardly changes, from its rates in a tiny window."""
-        start = self.evolution.start if t is None else t
-        tiny = _FIRST * total
+        total, sign = self.course.total, self.course.sign
+        tiny = ORBITS.first * total
         settled = self._settle(self._guess(state, None, start, 0.5 * sign * tiny))
         if settled is None:
             return 1e-3 * total
@@ -203,82 +180,75 @@ class Orbit:
                 known = [(j, r) for j, r in enumerate(own) if r > after[j]]
                 lengths += [(a / b) ** (1.0 / (k - j)) for (j, a), (k, b) in pairwise(known)]
         # Newton's method may find what is none in a window that is too long; a linear system does not.
-        careful = 1.0 if self.collocation.line.is_linear else _CAREFUL
+        careful = 1.0 if self.collocation.line.is_linear else ORBITS.careful
         return float(max(careful * min(lengths), 1e-7 * total))
 
     def _window(
-        self, state: tuple[Array, ...], last: Piece | None, t: float, length: float, end: float, total: float
+        self, state: tuple[Array, ...], last: Piece | None, t: float, length: float
     ) -> tuple[Step, Settled, float] | str:
         """One accepted window and the length for the next; or why there is none."""
-        sign = 1.0 if end > t else -1.0
-        left = abs(end - t)
-        length = min(length, left)
-        if length < left < 1.4 * length:
-            length = 0.5 * left
         before: tuple[float, float] | None = None
         probed: tuple[float, float] | None = None
-        easing = max(1.0, _FADING * self._noise)
+        easing = max(1.0, ORBITS.fading * self._noise)
         rejected: Piece | None = None
-        most, failures = _GROWTH, 0
-        for _ in range(_TRIES):
+        most, failures = MARCH.growth, 0
+        for _ in range(MARCH.tries):
             self.check(t, len(self._done))
-            if length < max(_SHORTEST * total, 4e-16 * abs(t)):
-                return "no window is short enough"
-            stop = t + sign * length
-            if sign * (end - stop) < 1e-12 * total:
-                stop = end
+            stop = self.course.reached(t, length)
+            if stop is None:
+                return SHORT
             half = 0.5 * (stop - t)
             settled = None
             if rejected is not None:
                 settled = self._settle(self._within(state, rejected, half))
             else:
                 # Far from where it is known a Taylor polynomial may be where the equation has no value.
-                order = _TAYLOR if failures < _FAILURES else 0
+                order = ORBITS.taylor if failures < ORBITS.failures else 0
                 settled = self._settle(self._guess(state, last, t, half, order))
             rejected = None
             if settled is None:
-                length, most, failures = length * _FAILED, 1.0, failures + 1
+                length, most, failures = length * ORBITS.failed, 1.0, failures + 1
                 continue
             coefficients, relative, sizes = self._spectrum(settled)
-            first = int(_FROM * self._radau.s)
+            first = int(ORBITS.tail_from * self._radau.s)
             tail = float(relative[first])
             residual = self._residual(settled)
             if not (math.isfinite(tail) and math.isfinite(residual)):
-                length, most = length * _FAILED, 1.0
+                length, most = length * ORBITS.failed, 1.0
                 continue
-            asked = Asked(_SPARE * easing * self.asked.tail, easing * self.asked.residual)
+            asked = Demand(ORBITS.spare * easing * self.asked.tail, easing * self.asked.residual)
             if tail <= asked.tail and residual <= asked.residual:
                 self._sizes, self._noise = sizes, easing
                 self._natural = np.maximum(self._natural, settled.natural)
                 factor = self._factor(relative, residual, easing)
                 step = Step(settled.piece, coefficients, stop)
                 told = 0.0 if probed is None else float(self._told(settled).max())
-                if probed is not None and 0.3 * probed[0] * asked.residual < told < _ROUNDING:
+                if probed is not None and 0.3 * probed[0] * asked.residual < told < ORBITS.rounding:
                     # Next to its terms it is as large as before: rounding, which a short window hides.
                     self._noise = max(easing, 3.0 * told / self.asked.residual)
                     return step, settled, probed[1]
-                return step, settled, length * min(max(factor, _SHRINK), most)
+                return step, settled, length * min(max(factor, ORBITS.shrink), most)
             worst = max(tail / asked.tail, residual / asked.residual)
             # Where a much shorter window does not help either, what is left is rounding; a bend or a jump
             # that the solution passes falls with the length.
             if before is not None and worst > 0.3 * before[0] and length <= 0.75 * before[1]:
-                if length > _PROBE * before[1]:
+                if length > ORBITS.probe * before[1]:
                     before = probed = (worst, length)
-                    length, rejected = 0.8 * _PROBE * length, settled.piece
+                    length, rejected = 0.8 * ORBITS.probe * length, settled.piece
                     continue
-                if worst * max(self.asked.tail, 1e-13) < _ROUNDING:
+                if worst * max(self.asked.tail, 1e-13) < ORBITS.rounding:
                     easing *= 3.0 * worst
-                    if easing < _HOPELESS:
+                    if easing < MARCH.hopeless:
                         rejected = settled.piece
                         continue
             if before is None or length <= 0.75 * before[1] or worst <= 0.3 * before[0]:
                 before = (worst, length)  # a little shorter says nothing
-            share = _SAFE * worst ** (-1.0 / (_FROM * self._radau.s))
-            length, rejected = length * min(max(share, _LEAST), _MOST), settled.piece
-        return "no window was accepted"
+            share = MARCH.safe * worst ** (-1.0 / (ORBITS.tail_from * self._radau.s))
+            length, rejected = length * min(max(share, ORBITS.rejected[0]), ORBITS.rejected[1]), settled.piece
+        return NONE
 
     def _settle(self, piece: Piece) -> Settled | None:
-        tolerance = max(_LEFT * self.asked.tail, 1e-15)
+        tolerance = max(ORBITS.left * self.asked.tail, 1e-15)
         settled = self.collocation.settle(piece, self._scale, tolerance)
         if settled is not None:
             self.effort += settled.steps
@@ -321,18 +291,18 @@ class Orbit:
 
     def _factor(self, relative: Array, residual: float, easing: float) -> float:
         """How much longer the next window may be: a coefficient of degree j grows as the length to the j."""
-        first = int(_FROM * self._radau.s)
+        first = int(ORBITS.tail_from * self._radau.s)
         aim = easing * self.asked.tail
         reached = max(int(np.argmax(relative <= aim)), 3)
-        factor = _SAFE * aim ** (1.0 / first - 1.0 / reached)
-        if residual < _SMALL * self.asked.residual:
+        factor = MARCH.safe * aim ** (1.0 / first - 1.0 / reached)
+        if residual < ORBITS.small * self.asked.residual:
             return float(factor)
         limit = (easing * self.asked.residual / residual) ** (1.0 / first)
         # A residual that the spectrum knows nothing of is that of rounding, and of no length.
-        return float(max(min(factor, limit), _ANYWAY if factor > _OVER else 0.0))
+        return float(max(min(factor, limit), ORBITS.anyway[1] if factor > ORBITS.anyway[0] else 0.0))
 
     def _guess(
-        self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = _TAYLOR
+        self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = ORBITS.taylor
     ) -> Piece:
         """The Taylor polynomial of the highest derivatives at the end of the last window."""
         r, z = self._radau, []

@@ -19,8 +19,9 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import Evolution
+from pibls.search.followed import LATE, Demand
 from pibls.search.initial import Beginning, beginning_of, kicks_of
-from pibls.search.orbit import Asked, Orbit, Path
+from pibls.search.orbit import Orbit, Path
 from pibls.search.plan import Offer, Plan
 from pibls.search.shadow import Shadow, shadow
 from pibls.solver import Outcome
@@ -39,8 +40,6 @@ _MOST = 20_000
 _DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
 _EVERY = 16  # windows between two reports of how far it is
 _WORK = 2e-4  # of one step of Newton's method in a window, roughly
-_LATE = "the time limit was reached"
-_RESIDUAL_FLOOR = 3e-12
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class OrbitPlan(Plan):
     """Windows in time for ordinary differential equations."""
 
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    asked: Asked | None = None
+    asked: Demand | None = None
     _setting: Setting | None = None
     _told: int = 0
     _looked: bool = field(default=False)
@@ -89,8 +88,8 @@ class OrbitPlan(Plan):
     def advance(self) -> None:
         bench = self.bench
         if self.asked is None:
-            limits = bench.limits
-            self.asked = self._above(Asked(limits.orbit_tail * bench.tol, limits.window_residual * bench.tol))
+            tail, residual = bench.limits.orbit_tail * bench.tol, bench.limits.window_residual * bench.tol
+            self.asked = Demand(tail, residual).above(bench)
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
             path = self._follow()
@@ -111,16 +110,12 @@ class OrbitPlan(Plan):
         if known[1].max < self.error.max and path.stopped is None:
             self.best, self.error = known  # asked for more, rounding left more
 
-    def _above(self, asked: Asked) -> Asked:
-        """The same, but nothing below rounding."""
-        return Asked(max(asked.tail, self.bench.limits.window_floor[0]), max(asked.residual, _RESIDUAL_FLOOR))
-
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)
         self._tell(path, found, excess)
         if path.stopped is not None:
             self.notes["stopped"] = (path.until, path.stopped)
-            self.status = Status.TIME_LIMIT if path.stopped == _LATE else Status.STOPPED
+            self.status = Status.TIME_LIMIT if path.stopped == LATE else Status.STOPPED
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
@@ -130,7 +125,7 @@ class OrbitPlan(Plan):
             self.status = Status.FLOOR
             return
         share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
-        self.asked = self._above(Asked(self.asked.tail * share, self.asked.residual * share))
+        self.asked = Demand(self.asked.tail * share, self.asked.residual * share).above(self.bench)
 
     def _tell(self, path: Path, found: Attempt, excess: float | None) -> None:
         self.tell(found, excess, t=path.until, windows=len(path.steps), cells=1)
@@ -148,7 +143,7 @@ class OrbitPlan(Plan):
         try:
             return orbit.run()
         except OutOfTimeError:
-            return orbit.partial(_LATE)
+            return orbit.partial(LATE)
         except KeyboardInterrupt:
             partial = orbit.partial("it was interrupted there")
             if partial is not None:
@@ -166,7 +161,7 @@ class OrbitPlan(Plan):
 
     def _second(self, path: Path) -> Shadow | None:
         assert self._setting is not None
-        if path.stopped == _LATE:
+        if path.stopped == LATE:
             return None
         switched = {level for _, level in self.bench.lowered.interfaces.planes}
         return shadow(path, self._setting.collocation, switched)
@@ -180,7 +175,7 @@ class OrbitPlan(Plan):
         for region, chosen in bench.held_out.items():
             t = chosen.sites[0][:, 0]
             keep = (t >= low) & (t <= high)
-            points[region] = PointSet(tuple(s[keep] for s in chosen.sites), chosen.normals[keep])
+            points[region] = chosen.select(keep)
         X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))

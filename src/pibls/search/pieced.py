@@ -252,7 +252,7 @@ class Pieced:
         box = piece.bounds
         X = found.sites[0]
         mine = piece.locates(X - _BESIDE * (box[:, 1] - box[:, 0]).min() * found.normals)
-        return PointSet(tuple(s[mine] for s in found.sites), found.normals[mine])
+        return found.select(mine)
 
     def held_out(
         self, n: int, faces: int, rule: str, rng: np.random.Generator
@@ -294,7 +294,7 @@ class Pieced:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class Repeated(Space):
     """A function of the problem's unknowns, as one of the unknowns of all pieces."""
 
     space: Space

@@ -20,8 +20,8 @@ from pibls.search.bench import Bench
 from pibls.search.estimate import Norms
 from pibls.solver import Outcome
 from pibls.space import Space, Whole
+from pibls.system.even_odd import EvenOddSystem
 from pibls.system.judging import residuals_at
-from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
 from pibls.system.tied import TiedSystem
 
@@ -43,7 +43,7 @@ UNPROBED = Probed(np.inf)
 
 
 def probed_at(
-    bench: Bench, system: System | TiedSystem, outcome: Outcome, key: int, *, exactly: bool
+    bench: Bench, system: System | TiedSystem | EvenOddSystem, outcome: Outcome, key: int, *, exactly: bool
 ) -> Probed:
     """What is known at a solution, from the factors that it was found with; ``exactly``: from its own.
 
@@ -61,7 +61,9 @@ def probed_at(
     return _probed(bench, system, _factors(J, None), outcome.w, key)
 
 
-def _probed(bench: Bench, system: System | TiedSystem, factors: Levered, w: Array, key: int) -> Probed:
+def _probed(
+    bench: Bench, system: System | TiedSystem | EvenOddSystem, factors: Levered, w: Array, key: int
+) -> Probed:
     """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| where that is least.
 
     Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
@@ -85,23 +87,7 @@ def _probed(bench: Bench, system: System | TiedSystem, factors: Levered, w: Arra
         softest.append(values[worst])
     if least > bench.limits.firm or len(softest) < len(places):
         return Probed(least)
-    terms = _terms(system.system, w[system.index]) if isinstance(system, TiedSystem) else _terms(system, w)
-    return Probed(least, _EPS * factors.influence(np.array(softest), terms))
-
-
-def _terms(system: System | StreamedSystem, w: Array) -> Array:
-    """Σ|terms| of each row, (rows,)."""
-    out = np.zeros(system.shape[0])
-    if not isinstance(system, System):
-        return out
-    for block in system.blocks:
-        residual, X, normals = block.residual, block.points.sites[0], block.points.normals
-        jets = np.abs(system.space.values(block.points.sites, (*residual.linear, *residual.nonlinear), w))
-        linear, nonlinear = jets[: len(residual.linear)], jets[len(residual.linear) :]
-        sizes = (np.abs(residual.coefficients(X, normals, block.data)) * linear).sum(axis=0)
-        sizes += (np.abs(block.partials(block.values(w, system.space))) * nonlinear).sum(axis=0)
-        out[block.rows] += block.points.summed(sizes)
-    return out
+    return Probed(least, _EPS * factors.influence(np.array(softest), system.terms(w)))
 
 
 def _factors(J: Matrix, known: Factorization | None) -> Levered:

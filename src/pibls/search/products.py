@@ -199,7 +199,7 @@ class ProductPlan(Plan):
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
             rows = boxed.on(axes.splines(boxed))
-            result = solved(rows, self._first_guess(rows), self.budget.check)
+            result = solved(rows, self._first_guess(rows))
             if result is None or not result.holds:
                 self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
                 return None

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.nodes import nodes_of
 from pibls.basis.product import legendre, wave_sums, waves
 from pibls.space import CellTree
 
@@ -27,14 +28,6 @@ class Resolution:
     @property
     def functions(self) -> int:
         return int(np.prod(self.sizes))
-
-
-@lru_cache(maxsize=64)
-def nodes_of(n: int, repeats: bool) -> Array:
-    """n points in [-1, 1]: Gauss's, or as many that divide the circle."""
-    if repeats:
-        return np.asarray(-1.0 + 2.0 * (np.arange(n) + 0.5) / n)
-    return np.asarray(np.polynomial.legendre.leggauss(n)[0])
 
 
 @lru_cache(maxsize=64)

@@ -27,6 +27,7 @@ from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
 from pibls.domain.gauss import Rule
 from pibls.domain.quadrature import rule_boundary, rule_inside
 from pibls.errors import ProblemError
+from pibls.linalg.patience import go_on
 from pibls.problem import Region
 from pibls.problem.lowering import Residual
 from pibls.problem.regions.points import Points
@@ -71,6 +72,7 @@ class Room:
         fit does not mind, while inner products would give that much of a function to the last degrees."""
         if self.plain:
             return self.values.T * self.weights
+        go_on()
         roots = np.sqrt(self.weights)
         Q, R = linalg.qr(roots[:, None] * self.values, mode="economic", check_finite=False)
         return np.asarray(linalg.solve_triangular(R, Q.T * roots, check_finite=False))
@@ -160,7 +162,7 @@ class RoomPlaces:
         table = basis.jets(inside.points, [(0,) * len(self.box)])[0]
         last = powers > degree - 2
         # Legendre's polynomials are orthogonal on all of their box.
-        plain = isinstance(basis, DegreeBasis) and self._is_box(inside)
+        plain = not self.extra and not self.holes and self._is_box(inside)
         turn, low = (
             _scaled(table, inside.weights, last) if plain else _orthonormal(table, inside.weights, last)
         )
@@ -172,6 +174,7 @@ class RoomPlaces:
         between = self._judging(basis, turn, n)
         judging = [group_of(r, (between,), np.zeros_like(between.points), e.axis) for r in self.equations]
         for r in self.conditions:
+            go_on()
             rule = self._on(r.region, degree)
             for target, chosen in ((groups, rule), (judging, self._on(r.region, degree + 3))):
                 lifted = np.column_stack([chosen.normals, np.zeros(len(chosen.normals))])
@@ -260,6 +263,7 @@ def _tables(X: Array, basis: Basis, turn: Any) -> Callable[[MultiIndex], Array]:
 
     def tables(alpha: MultiIndex) -> Array:
         if alpha not in known:
+            go_on()
             known[alpha] = (basis.jets(X, [alpha])[0] @ turn)[None]
         return known[alpha]
 
@@ -313,7 +317,9 @@ def _orthonormal(table: Array, weights: Array, last: Mask) -> tuple[Array, int]:
 
 def _independent(A: Array, size: float | None) -> tuple[Array, Array, float]:
     """Q = A T with orthonormal columns that span A, but for what is as good as dependent; the size of A."""
+    go_on()
     Q, R = linalg.qr(A, mode="economic", check_finite=False)
+    go_on()
     P, R, order = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
     size = float(diagonal[0]) if size is None else size

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from pibls.arrays import Array
 from pibls.basis.evolving import EvolvingBasis
 from pibls.linalg.bordered import Bordered
 from pibls.linalg.shifted import Dense, Shifted
+from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
-from pibls.search.newton import NoWindowError
+from pibls.search.march import NoWindowError
 from pibls.search.room import Room, RoomPlaces
 from pibls.search.thresholds import LINES, ROOMS
 from pibls.solver.stages import Stages
@@ -73,12 +75,7 @@ class RoomSolver:
 
     def series(self, state: State, U: Array) -> Array:
         """Coefficients in time of every coefficient in space, (1, unknowns, n, s + 1)."""
-        st = self.stages
-        out = np.concatenate([state.rates[0][..., None], U], axis=-1) @ st.series.T
-        for k, order in enumerate(self.places.evolution.orders):
-            if not order:
-                out[:, k] = U[:, k] @ st.bare.T
-        return np.asarray(out)
+        return series_of(self.stages, state.rates[0], U, self.places.evolution.orders)
 
     def solve(self, state: State, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
         """The coefficients at all moments (1, unknowns, n, s), and the rates at the end.
@@ -94,7 +91,7 @@ class RoomSolver:
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if not lines.is_linear:
             U = self._continued(state, t, stop, U, sizes)
-        old, last, fresh = self.factors, math.inf, False
+        old, fresh = self.factors, False
         if (
             old is None
             or old.room is not room
@@ -103,8 +100,8 @@ class RoomSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        enough = max(1e-3 * self.tail, 2e-16) * size
-        slow = 0
+        enough = max(ROOMS.left * self.tail, 2e-16) * size
+        going = Contraction()
         for step in range(LINES.steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             if old is None:
@@ -114,23 +111,14 @@ class RoomSolver:
             if not np.isfinite(R).all():
                 raise NoWindowError
             change = st.together(old.solver.solve(st.apart(R))).reshape(shape)
-            moved = float(np.abs(change).max())
-            if not math.isfinite(moved):
-                raise NoWindowError
+            if step == 0:
+                going.ratio = 1e-9 if rests else 0.1
+            going.hear(float(np.abs(change).max()))
             self.steps += 1
             U = U - change
-            ratio = moved / last if math.isfinite(last) else (1e-9 if rests else 0.1)
-            if moved <= enough or moved * ratio / (1.0 - min(ratio, 0.9)) <= enough:
+            if going.is_there(enough) or going.is_rounding(1e3 * enough + 1e-11 * size):
                 break
-            if step >= 1 and ratio > 0.7 and moved < 1e3 * enough + 1e-11 * size:
-                break  # rounding
-            if step >= 1 and ratio > LINES.contraction:
-                slow += 1
-                if (ratio > 2.0 and fresh and step > 2) or slow > 3:
-                    raise NoWindowError
-                if not fresh or ratio < 1.0:
-                    old = None  # a matrix nearer to the solution
-            last = moved
+            old = None if going.wants_another(fresh) else old
         else:
             raise NoWindowError
         rates = st.rates(U, state.rates, lines.highest, h)
@@ -175,8 +163,7 @@ class RoomSolver:
     ) -> tuple[list[Array], Projection | Untested, tuple[Array, ...]]:
         """The coefficients of all rows, what makes the rows square, and the square matrices."""
         operator = moments.slopes(rates)
-        whole = operator.parts()
-        assert isinstance(whole, Dense)
+        whole = cast("Dense", operator.parts())  # of one cell
         if not self.places.order:
             return operator.weights, Untested(), whole.parts
         equations = len(self.places.equations)
@@ -196,8 +183,4 @@ class RoomSolver:
             return held
         _, series, start, end = self.last
         times = t + (stop - t) * self.stages.nodes
-        s = 2.0 * (times - start) / (end - start) - 1.0
-        out = series @ np.polynomial.legendre.legvander(s, series.shape[-1] - 1).T
-        far = np.abs(out - held).max()
-        size = max(float(sizes.max()), 1e-300)
-        return np.ascontiguousarray(out if np.isfinite(far) and far < 0.5 * size else held)
+        return start_from(extended(series, (start, end), times), held, sizes)

@@ -10,7 +10,7 @@ what holds at the walls, what comes before the first window that is resolved is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,40 +18,40 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.beginning import given_at
-from pibls.search.evolution import Evolution
+from pibls.search.bench import Bench
 from pibls.search.followed import Demand, Followed, Window
-from pibls.search.newton import NoWindowError
+from pibls.search.march import (
+    NONE,
+    SHORT,
+    Easing,
+    March,
+    NoWindowError,
+    lengthened,
+    shortened,
+)
 from pibls.search.room import Room, RoomPlaces
 from pibls.search.room_solver import RoomSolver, State
 from pibls.search.tails import BETWEEN, LAST, between_of
-from pibls.search.thresholds import LINES, ROOMS
+from pibls.search.thresholds import MARCH, ROOMS
 from pibls.solver.stages import stages
 from pibls.system.lines import Term
 
-SHORT = "no window is short enough"
 CROWDED = "more functions would be needed than there may be"
 
 
 @dataclass
-class RoomFollower:
+class RoomFollower(March[State, int]):
     """Follows an evolution from its start to its end."""
 
     demand: Demand
     places: RoomPlaces
     moments: int
-    check: Callable[[float, int, int], None] = lambda t, windows, cells: None
-    tries: int = 0
-    rough: float | None = None
-    promised: float | None = None
-    """From when on anything is promised, where the beginning contradicts what holds at the walls."""
     crowded: bool = False
     """Whether more functions than there may be were wanted."""
     shadowed: RoomFollower | None = None
     """Who made the first solution."""
     degrees: list[int] = field(default_factory=list)
     """Those of the windows."""
-    _sizes: Array = field(default_factory=lambda: np.empty(0))
-    _done: list[Window] = field(default_factory=list)
     _rooms: dict[int, Room] = field(default_factory=dict)
 
     @cached_property
@@ -59,67 +59,29 @@ class RoomFollower:
         return RoomSolver(self.places, stages(self.moments), self.demand.tail)
 
     @property
-    def steps(self) -> int:
-        """Of Newton's method, in all windows."""
-        return self._solver.steps
+    def of(self) -> Bench:
+        return self.places.bench
 
     @property
-    def _evolution(self) -> Evolution:
-        return self.places.evolution
+    def effort(self) -> int:
+        return self._solver.steps
 
-    def run(self) -> Followed:
-        """All windows; where it cannot go on, those until there."""
-        e = self._evolution
-        total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
-        self._sizes = np.zeros(self.places.bench.lowered.unknowns)
-        done = self._done = []
-        planes = self.places.bench.lowered.interfaces.planes
-        breaks = sorted(level for axis, level in planes if axis == e.axis)
-        state, stopped = self._begun(), None
-        t, h = e.start, 0.02 * total
-        while sign * (e.stop - t) > 1e-14 * total:
-            ahead = [b for b in breaks if sign * (b - t) > 1e-13 * total]
-            end = e.stop if not ahead else (min(ahead) if e.forward else max(ahead))
-            left = sign * (end - t)
-            h = min(h, left)
-            if h < left < 1.6 * h:
-                h = 0.5 * left
-            found = self._window(state, t, h, sign, end)
-            if isinstance(found, str):
-                stopped = found
-                break
-            window, state, h = found
-            done.append(window)
-            t = window.stop
-            self.check(t, len(done), 1)
-        return Followed(tuple(done), e, stopped, self.steps, self.tries)
+    def _cells(self, state: State) -> int:
+        return 1
 
-    def partial(self) -> Followed | None:
-        """What was followed until an interruption."""
-        if not self._done:
-            return None
-        return Followed(tuple(self._done), self._evolution, None, self.steps, self.tries)
-
-    def replay(self, followed: Followed) -> Followed:
-        """The same evolution at a higher degree, in windows between the middles of the first ones."""
-        e = self._evolution
-        planes = self.places.bench.lowered.interfaces.planes
-        switched = {level for axis, level in planes if axis == e.axis}
+    def _others(self, followed: Followed) -> Iterator[tuple[float, float, int]]:
+        """At a higher degree."""
         assert self.shadowed is not None
         self._sizes = self.shadowed._sizes
-        done: list[Window] = []
-        state: State | None = None
-        for t, stop, degree in _between(followed, self.shadowed.degrees, switched):
-            room = self._room(int(ROOMS.second[self.places.bench.lowered.dimension] * degree) + 2)
-            state = self._at_start(room) if state is None else self._moved(state, room)
-            try:
-                U, after = self._solver.solve(state, t, stop, self._sizes)
-            except NoWindowError:
-                return Followed(tuple(done), e, "the second solution was lost", self.steps, self.tries)
-            done.append(self._solver.window(state, U, t, stop))
-            state = State(room, after)
-            self.check(t, -1, 1)
-        return Followed(tuple(done), e, followed.stopped, self.steps, self.tries)
+        more = ROOMS.second[self.places.bench.lowered.dimension]
+        for t, stop, degree in _between(followed, self.shadowed.degrees, self.course.switched):
+            yield t, stop, int(more * degree) + 2
+
+    def _given(self, state: State | None, t: float, stop: float, chosen: int) -> tuple[Window, State]:
+        room = self._room(chosen)
+        state = self._at_start(room) if state is None else self._moved(state, room)
+        U, after = self._solver.solve(state, t, stop, self._sizes)
+        return self._solver.window(state, U, t, stop), State(room, after)
 
     # -- rooms --
 
@@ -139,13 +101,17 @@ class RoomFollower:
                 return better
         return None
 
-    def _begun(self) -> State:
+    def _begun(self) -> tuple[State, float]:
+        self._sizes = np.zeros(self.places.bench.lowered.unknowns)
+        return self._resolved(), MARCH.first * self.course.total
+
+    def _resolved(self) -> State:
         """The beginning, at a degree that has it, as far as it can be had."""
         degree = ROOMS.first
         wanted = max(ROOMS.begun * self.demand.tail, 1e-13)
         before: tuple[int, float] | None = None
         while True:
-            self.check(self._evolution.start, -1, 1)
+            self.check(self.evolution.start, -1, 1)
             state = self._at_start(self._room(degree))
             if self._contradicts(state):
                 most = ROOMS.layered[self.places.bench.lowered.dimension]
@@ -166,7 +132,7 @@ class RoomFollower:
 
     def _at_start(self, room: Room) -> State:
         """∂_t^a u(x, t₀) from the initial conditions."""
-        e = self._evolution
+        e = self.evolution
         X = np.column_stack([room.points, np.full(len(room.points), e.start)])
         values = given_at(self.places.bench.lowered, e, X)
         return State(room, room.coefficients(values)[:, None])
@@ -188,9 +154,9 @@ class RoomFollower:
 
         Its values are known there; its derivatives as far as its degree resolves them.
         """
-        e, room = self._evolution, state.room
+        e, room = self.evolution, state.room
         sizes = np.abs(state.rates[0, 0] @ room.values.T).max(axis=1)
-        limit = max(LINES.misfit[0] * self.demand.tail, LINES.misfit[1])
+        limit = max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
         across = self._across(room, np.moveaxis(state.rates, 0, -1), self._scale(state))
         half = 0.5 * float((self.places.box[:, 1] - self.places.box[:, 0]).min())
         start = np.array([e.start])
@@ -219,26 +185,19 @@ class RoomFollower:
 
     # -- one window --
 
-    def _window(
-        self, state: State, t: float, h: float, sign: float, end: float
-    ) -> tuple[Window, State, float] | str:
-        """One accepted window, where the next begins and its length; or why there is none."""
-        e = self._evolution
-        first, total = not self._done, abs(e.stop - e.start)
-        since = abs(t - e.start)
+    def _window(self, state: State, t: float, h: float) -> tuple[Window, State, float] | str:
+        first, total = not self._done, self.course.total
+        since = abs(t - self.evolution.start)
         layered = self.promised is not None and self.promised == t
         if first and self._contradicts(state):
             layered, h = True, ROOMS.shortest * total
-        before: tuple[float, float, int] | None = None
-        easing, power = 1.0, self.moments + 1.0
-        for _ in range(LINES.tries):
+        easing = Easing(self.demand)
+        for _ in range(MARCH.tries):
             self.tries += 1
             self.check(t, -1, 1)
-            if h < max(LINES.shortest * total, 4e-16 * abs(t)):
+            stop = self.course.reached(t, h)
+            if stop is None:
                 return SHORT
-            stop = t + sign * h
-            if sign * (end - stop) < 1e-12 * total:
-                stop = end
             try:
                 U, after = self._solver.solve(state, t, stop, self._sizes)
             except NoWindowError:
@@ -249,40 +208,36 @@ class RoomFollower:
             if not all(map(math.isfinite, (along, wide, between))):
                 h *= 0.3
                 continue
-            tail, rest = easing * self.demand.tail, easing * self.demand.residual
-            if along <= tail and wide <= tail and between <= rest:
-                return self._accepted(state, U, after, t, stop, sizes, along / easing)
-            if layered and wide > tail:
+            asked, degree = easing.eased, state.room.degree
+            if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
+                return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
+            if layered and wide > asked.tail:
                 if since > ROOMS.layer * total:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
                 self.promised = stop
                 return window, following, since + h
-            worst = max(along / tail, wide / tail, between / rest)
-            gained = before is None or worst < 0.3 * before[0]
-            helpless = before is not None and state.room.degree > before[2] and worst > 0.5 * before[0]
-            if not gained and (helpless or h <= 0.75 * before[1]) and worst * self.demand.tail < 1e-6:  # type: ignore[index]
-                easing *= 3.0 * worst
-                if easing < 1e5:
-                    continue
-            before = (worst, h, state.room.degree)
-            narrow = wide <= tail and along <= tail and not helpless
-            if wide > max(tail, 0.1 * along) or narrow:
-                finer = self._finer(state.room.degree)
+            worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
+            helpless = easing.is_helpless(worst, degree)
+            if easing.is_rounding(worst, h, degree, least=0.5):
+                continue
+            easing.before = (worst, h, degree)
+            narrow = wide <= asked.tail and along <= asked.tail and not helpless
+            if wide > max(asked.tail, 0.1 * along) or narrow:
+                finer = self._finer(degree)
                 if finer is not None:
                     room = self._room(finer)
                     state = self._at_start(room) if first else self._moved(state, room)
                     continue
-                if along <= tail:
+                if along <= asked.tail:
                     # As good as so many functions can be; how good that is, the second solution tells.
                     self.crowded = True
-                    easing = 1.01 * max(wide / self.demand.tail, between / self.demand.residual)
-                    if easing > ROOMS.eased:
+                    easing.factor = 1.01 * max(wide / self.demand.tail, between / self.demand.residual)
+                    if easing.factor > ROOMS.eased:
                         return CROWDED
                     continue
-            factor = LINES.safe * min(tail / along, rest / max(between, 1e-300)) ** (1.0 / power)
-            h *= min(max(factor, 0.1), 0.7)
-        return "no window was accepted"
+            h *= shortened(asked, along, between, self.moments)
+        return NONE
 
     def _accepted(
         self, state: State, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float
@@ -290,13 +245,8 @@ class RoomFollower:
         self._sizes = np.maximum(self._sizes, sizes)
         window = self._solver.window(state, U, t, stop)
         self.degrees.append(state.room.degree)
-        h = abs(stop - t)
-        factor = LINES.growth
-        if along >= LINES.nothing:
-            factor = min(LINES.safe * (self.demand.tail / along) ** (1.0 / (self.moments + 1.0)), factor)
-        if 0.95 <= factor < LINES.longer[1]:
-            factor = 1.0  # another length needs other factors
-        return window, State(state.room, after), h * factor
+        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, MARCH.longer[1])
+        return window, State(state.room, after), h
 
     # -- judging --
 
@@ -319,14 +269,14 @@ class RoomFollower:
     def _left(self, state: State, U: Array, t: float, stop: float) -> float:
         """How well equations and conditions hold between the points, next to their terms."""
         checks, h = state.room.checks, stop - t
-        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self._evolution.orders)
+        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self.evolution.orders)
         sizes = np.maximum(self._sizes, np.abs(state.room.seen @ U[0]).max(axis=(1, 2)))
         half = 0.5 * (self.places.box[:, 1] - self.places.box[:, 0])
 
         def natural(term: Term) -> Array:
             _, k, alpha, a = term
             scale = float(np.prod(half ** -np.array(alpha, dtype=float))) * (0.5 * abs(h)) ** -a
-            return np.array([(LINES.share if sum(alpha) else 1.0) * sizes[k] * scale])
+            return np.array([(MARCH.share if sum(alpha) else 1.0) * sizes[k] * scale])
 
         out = 0.0
         for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
@@ -346,7 +296,7 @@ def _predicted(before: tuple[int, float] | None, now: tuple[int, float], wanted:
 
 
 def _between(
-    followed: Followed, degrees: list[int], switched: set[float]
+    followed: Followed, degrees: list[int], switched: tuple[float, ...]
 ) -> Iterator[tuple[float, float, int]]:
     """(start, stop, degree) of windows that begin and end elsewhere: k of one length become k + 1."""
     group: list[tuple[Window, int]] = []

@@ -7,20 +7,22 @@ much in time as these do in space; the same with twice as much of everything say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pibls.arrays import Array
 from pibls.search.beginning import Beginning, State
+from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.search.followed import Followed, Window
 from pibls.search.grading import Grading
-from pibls.search.newton import NoWindowError, Past, WindowSolver
+from pibls.search.march import SHORT, March, NoWindowError
+from pibls.search.newton import Past, WindowSolver
 from pibls.search.resolution import Resolution, waves_from
 from pibls.search.tails import spectra, tails_of
-from pibls.search.thresholds import LINES
+from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.space import Node, crossed
 from pibls.system.lines import Lines
@@ -63,25 +65,49 @@ def _roots(A: np.ndarray) -> np.ndarray:
     return np.asarray(found[np.isfinite(found)])
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """Where a window begins, with the window before; rows and solver are the same for all."""
+
+    state: State
+    lines: Lines
+    solver: WindowSolver
+    past: Past | None = None
+
+    def after(self, past: Past, rates: Array) -> _Begun:
+        return replace(self, state=State(self.state.resolution, rates), past=past)
+
+    def solved(self, t: float, stop: float, sizes: Array) -> tuple[Array, Array, Past]:
+        """Values at the moments, the next beginning and the window."""
+        U, rates = self.solver.solve(self.lines, self.state, self.past, t, stop, sizes)
+        return U, rates, self.solver.past(self.state, U, t, stop)
+
+
 @dataclass
-class RoughFollower:
+class RoughFollower(March[_Begun, None]):
     """Follows kinks at one resolution."""
 
     places: Places
     functions: int
     moments: int
     tail: float
-    check: Callable[[float, int, int], None]
-    steps: int = 0
-    done: list[Window] = field(default_factory=list)
+    halvings = LINES.halvings
     _level: float = 0.0
+    _solver: WindowSolver | None = None
 
-    @cached_property
-    def _grading(self) -> Grading:
-        return Grading(self.places)
+    @property
+    def of(self) -> Bench:
+        return self.places.bench
+
+    @property
+    def effort(self) -> int:
+        return 0 if self._solver is None else self._solver.steps
+
+    def _cells(self, begun: _Begun) -> int:
+        return len(begun.state.resolution.tree)
 
     def _resolution(self, times: int) -> Resolution:
-        first = self._grading.first(self.functions, True)
+        first = Grading(self.places).first(self.functions, True)
         if all(first.repeated):
             return Resolution(first.tree, (waves_from(times * LINES.rough_waves),), first.repeated)
         axis = self.places.free[0]
@@ -94,82 +120,51 @@ class RoughFollower:
             tree = tree.refine(division)
         return Resolution(tree, first.sizes, first.repeated)
 
-    def run(self) -> Followed:
-        """All windows."""
-        e = self.places.evolution
-        total, sign = abs(e.stop - e.start), 1.0 if e.forward else -1.0
-        state, lines, solver = self._begun(1)
-        found = state.resolution
-        self._level = max(self.tail, LINES.rough_level * float(spectra(found, state.rates).max()))
-        t, h, sizes = e.start, 0.02 * total, np.zeros(lines.unknowns)
-        past: Past | None = None
-        stopped, least = None, total / LINES.rough_windows
-        while sign * (e.stop - t) > 1e-14 * total:
-            self.check(t, len(self.done), len(found.tree))
-            end = min(self._ends(), key=lambda x: (sign * (x - t) <= 1e-13 * total, abs(x - t)))
-            left = sign * (end - t)
-            h = min(h, left) if not h < left < 1.6 * h else 0.5 * left
-            stop = end if h >= left else t + sign * h
-            if h < LINES.shortest * total:
-                stopped = "no window is short enough"
-                break
+    def _begun(self) -> tuple[_Begun, float]:
+        begun = self._start(1)
+        left = spectra(begun.state.resolution, begun.state.rates)
+        self._level = max(self.tail, LINES.rough_level * float(left.max()))
+        return begun, MARCH.first * self.course.total
+
+    def _start(self, times: int) -> _Begun:
+        state = Beginning(self.places).at(self._resolution(times))
+        self._solver = WindowSolver(self.places, stages(self.moments), max(self._level, self.tail))
+        lines = self.places.lines(state.resolution)
+        self._sizes = np.zeros(lines.unknowns)
+        return _Begun(state, lines, self._solver)
+
+    def _window(self, begun: _Begun, t: float, h: float) -> tuple[Window, _Begun, float] | str:
+        least = self.course.total / LINES.rough_windows
+        while (stop := self.course.reached(t, h)) is not None:
+            self.tries += 1
+            self.check(t, -1, self._cells(begun))
             try:
-                U, after = solver.solve(lines, state, past, t, stop, sizes)
+                U, rates, new = begun.solved(t, stop, self._sizes)
             except NoWindowError:
-                h *= 0.4
+                h = self.course.fitted(t, 0.4 * h)
                 continue
-            new = solver.past(state, U, t, stop)
-            along, across, mine = tails_of(self.places, found, U, new.series, sizes)
+            along, across, mine = tails_of(self.places, new.resolution, U, new.series, self._sizes)
             self._level = max(self._level, LINES.rough_level * float(across.max()))
             if not along <= self._level and h > 1.001 * least:
-                h = max(h * min(max(0.85 * (self._level / along) ** (1.0 / self.moments), 0.3), 0.8), least)
+                factor = min(max(0.85 * (self._level / along) ** (1.0 / self.moments), 0.3), 0.8)
+                h = self.course.fitted(t, max(h * factor, least))
                 continue
-            sizes = np.maximum(sizes, mine)
-            past, state = new, State(found, after)
-            self.done.append(solver.window(new))
-            if along < 0.1 * self._level:
-                h *= 1.5
-            t = stop
-        self.steps += solver.steps
-        return Followed(tuple(self.done), e, stopped, self.steps, len(self.done))
+            self._sizes = np.maximum(self._sizes, mine)
+            return (
+                begun.solver.window(new),
+                begun.after(new, rates),
+                h * (1.5 if along < 0.1 * self._level else 1.0),
+            )
+        return SHORT
 
-    def replay(self, followed: Followed) -> Followed:
-        """The same with twice as many functions, in windows half as long."""
-        e = self.places.evolution
-        state, lines, solver = self._begun(2)
-        sizes = np.zeros(lines.unknowns)
-        past: Past | None = None
-        done: list[Window] = []
-        for t, stop in _halves(followed):
-            ends, halvings = [stop], 0
-            while ends:
-                self.check(t, -1, len(state.resolution.tree))
-                try:
-                    U, after = solver.solve(lines, state, past, t, ends[-1], sizes)
-                except NoWindowError:
-                    halvings += 1
-                    if halvings > LINES.halvings:
-                        return Followed(tuple(done), e, "the second solution was lost", self.steps, 0)
-                    ends.append(0.5 * (t + ends[-1]))
-                    continue
-                past, state = solver.past(state, U, t, ends[-1]), State(state.resolution, after)
-                done.append(solver.window(past))
-                t = ends.pop()
-        return Followed(tuple(done), e, followed.stopped, self.steps, 0)
+    def _others(self, followed: Followed) -> Iterator[tuple[float, float, None]]:
+        """With twice as many functions, in windows half as long."""
+        for window in followed.windows:
+            middle = 0.5 * (window.start + window.stop)
+            yield window.start, middle, None
+            yield middle, window.stop, None
 
-    def _begun(self, times: int) -> tuple[State, Lines, WindowSolver]:
-        state = Beginning(self.places).at(self._resolution(times))
-        solver = WindowSolver(self.places, stages(self.moments), max(self._level, self.tail))
-        return state, self.places.lines(state.resolution), solver
-
-    def _ends(self) -> set[float]:
-        """Where windows end: where something jumps, and at the end of all time."""
-        e, faces = self.places.evolution, self.places.bench.lowered.interfaces
-        return {e.stop, *(level for axis, level in faces.planes if axis == e.axis)}
-
-
-def _halves(followed: Followed) -> Iterator[tuple[float, float]]:
-    for window in followed.windows:
-        middle = 0.5 * (window.start + window.stop)
-        yield window.start, middle
-        yield middle, window.stop
+    def _given(self, begun: _Begun | None, t: float, stop: float, chosen: None) -> tuple[Window, _Begun]:
+        begun = self._start(2) if begun is None else begun
+        _, rates, new = begun.solved(t, stop, self._sizes)
+        return begun.solver.window(new), begun.after(new, rates)

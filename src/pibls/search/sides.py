@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.basis.nodes import nodes_of
 from pibls.domain import Boundary, faces_of
 from pibls.problem import Region
 from pibls.search.bench import Bench
-from pibls.search.resolution import Resolution, nodes_of
+from pibls.search.resolution import Resolution
 from pibls.system.placing import place_in
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.search.chain import Places
 from pibls.search.resolution import Resolution
-from pibls.search.thresholds import LINES
+from pibls.search.thresholds import MARCH
 from pibls.solver.stages import Stages
 from pibls.system.lines import Group, Lines, Term
 
@@ -102,7 +102,7 @@ def left_between(
     seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders)
     out = np.zeros(len(found.tree))
     sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
-    natural = natural_of(places, found, sizes, h, checks.groups[0], LINES.share)
+    natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
     for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
         r, size = (x.reshape(len(out), -1) for x in (r, size))
         local = size.max(axis=1)

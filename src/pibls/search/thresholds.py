@@ -115,6 +115,114 @@ DEFAULT = Thresholds()
 
 
 @dataclass(frozen=True)
+class MarchThresholds:
+    """What every way of following an evolution (`search.march`) decides by: first values that served.
+
+    Lengths are shares of the whole time. Where no measurement is named, half and double were not told apart
+    on the lists of `benchmarks`.
+    """
+
+    first: float = 0.02
+    """The first window that is tried."""
+    tries: int = 80
+    """Of one window."""
+    shortest: float = 1e-14
+    safe: float = 0.85
+    """Of the length that the tail asks for."""
+    growth: float = 3.0
+    """The longest of two windows in a row over the shorter one."""
+    longer: tuple[float, float] = (1.25, 2.0)
+    """Times longer, a window is worth new factors: on a line, and in the plane, where they are expensive."""
+    nothing: float = 1e-14
+    """A tail that says nothing about how much smaller it would be."""
+    hopeless: float = 1e5
+    """More than was asked for, that much, is not rounding."""
+    share: float = 0.1
+    """Of what a derivative in space is where a function varies over a cell: rounding is below."""
+    misfit: tuple[float, float] = (10.0, 1e-9)
+    """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
+
+
+MARCH = MarchThresholds()
+
+
+@dataclass(frozen=True)
+class WindowThresholds:
+    """What windows of waves (`search.windows`) decide by, where they differ from the others."""
+
+    tries: int = 60
+    shortest: float = 1e-13
+    most_cells: int = 400
+    held: dict[int, int] = field(default_factory=lambda: {1: 31, 2: 40, 3: 60})
+    """Points of a cell at which the residual is looked at, by the number of coordinates."""
+    extrapolated: int = 2
+    """The degree in time by which Newton's method starts from the last window."""
+    fading: float = 0.7
+    """Of what earlier windows left unresolved, the next may leave again."""
+    across: float = 4.0
+    """Tails in space are looked at further from the end of the spectrum: they may be larger."""
+    stubborn: int = 3
+    """Divisions of the first window that gain nothing: its beginning contradicts the sides …"""
+    patience: int = 8
+    """… and after so many tries it is taken as it is."""
+    open: float = 1e-5
+    """Of the domain: a cell in which such a beginning is left open."""
+    kept: float = 0.85
+    """Of a window in space and time: at its very end nothing but the equation holds the functions. What is
+    handed on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here
+    it does not grow (7e-14)."""
+    nothing: float = 3e-14
+    """A tail that says nothing about how much smaller it would be."""
+    worth: float = 1.6
+    """Times longer, a window is worth new factors."""
+    left: float = 1e-3
+    """Of what is asked of a window's spectrum: what Newton's method may leave."""
+
+
+WINDOWS = WindowThresholds()
+
+
+@dataclass(frozen=True)
+class OrbitThresholds:
+    """What an ordinary evolution (`search.orbit`) decides by."""
+
+    shortest: float = 1e-13
+    first: float = 1e-6
+    """Of the whole time: the window that shows how fast the solution is …"""
+    careful: float = 0.3
+    """… and of what it shows, the first window of a nonlinear equation."""
+    tail_from: float = 0.75
+    """Of the coefficients: from there on they are the tail."""
+    spare: float = 10.0
+    """Times the tail that is aimed at, a window may have."""
+    failed: float = 0.4
+    """Of its length, where Newton's method does not settle …"""
+    failures: int = 2
+    """… and so often, a window starts from constant derivatives."""
+    rejected: tuple[float, float] = (0.2, 0.9)
+    """Of its length, at least and at most, where a window is rejected …"""
+    shrink: float = 0.5
+    """… and at least after one that was accepted."""
+    left: float = 1e-3
+    """Of what is asked of the coefficients: what Newton's method may leave."""
+    taylor: int = 3
+    """Derivatives of the highest derivative that a window starts from."""
+    probe: float = 0.05
+    """Of its length: so much shorter is tried before what is left is called rounding …"""
+    rounding: float = 1e-6
+    """… which is less than that."""
+    fading: float = 0.7
+    """Of what earlier windows left unresolved, the next may leave again."""
+    small: float = 1e-3
+    """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
+    anyway: tuple[float, float] = (2.5, 1.5)
+    """A spectrum that allows so much longer a window makes it so much longer."""
+
+
+ORBITS = OrbitThresholds()
+
+
+@dataclass(frozen=True)
 class LineThresholds:
     """What an evolution in moments and points (`search.lines`) decides by: first values that served.
 
@@ -139,6 +247,8 @@ class LineThresholds:
     windows."""
     most_products: int = 900
     """Functions in the plane, at most; of all unknowns half as many again."""
+    most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
+    """The same of all unknowns where they are solved along each coordinate by itself."""
     most_cells: int = 300
     hardest: float = 0.05
     """Of the largest tail: cells that are divided at a beginning that does not fit …"""
@@ -154,8 +264,6 @@ class LineThresholds:
     """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
     rounds: int = 14
     """Divisions until the beginning is resolved."""
-    misfit: tuple[float, float] = (10.0, 1e-9)
-    """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
     first: float = 1e-11
     """The first window of such a beginning, of the whole time."""
     hard: int = 6
@@ -179,11 +287,8 @@ class LineThresholds:
     """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
 
     # -- one window --
-    tries: int = 80
     halvings: int = 40
     """Failures of a window of the second solution, whose windows are given: each time it is halved."""
-    shortest: float = 1e-14
-    """Of the whole time."""
     steps: int = 12
     """Of Newton's method …"""
     left: float = 1e-5
@@ -197,16 +302,11 @@ class LineThresholds:
     """… as long as they shrink by that …"""
     cheap_again: int = 20
     """… and else not for so many matrices."""
-    safe: float = 0.85
-    """Of the length that the tail asks for."""
-    longer: tuple[float, float] = (1.25, 2.0)
-    """Times longer, a window is worth new factors: on a line, and in the plane, where they are expensive."""
-    growth: float = 3.0
-    """The longest of two windows in a row over the shorter one."""
-    nothing: float = 1e-14
-    """A tail that says nothing about how much smaller it would be."""
-    share: float = 0.1
-    """Of what a derivative in space is where a function varies over a cell: rounding is below."""
+    krylov_steps: int = 60
+    krylov_left: tuple[float, float] = (1e-3, 1e-11)
+    """What Krylov's steps leave, of what is not linear and of what is …"""
+    krylov_lost: float = 0.3
+    """… and more than that is nothing: a shorter window is nearer to the identity."""
 
 
 LINES = LineThresholds()
@@ -254,6 +354,8 @@ class RoomThresholds:
     """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10."""
     residual: float = 30.0
     """What the equations may leave between the points, in units of tol: the second solution has the say."""
+    left: float = 1e-3
+    """What Newton's method may leave, of what a window may."""
     eased: float = 1e5
     """What windows may leave where there may be no more functions, over what was asked for: beyond, nothing
     was found."""

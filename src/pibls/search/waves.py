@@ -206,7 +206,7 @@ class WavePlan(Plan):
         bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
             bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
-            quickly=self.bench.evolution is not None, check=self.budget.check,
+            quickly=self.bench.evolution is not None,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
         self.tell(found)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,16 +12,17 @@ from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.search.divided import Reference
 from pibls.search.followed import LATE, Demand, Followed
-from pibls.search.lines import SHORT, LineFollower
+from pibls.search.lines import LineFollower
+from pibls.search.march import SHORT, Check, March
 from pibls.search.room import RoomPlaces
 from pibls.search.rooms import RoomFollower
 from pibls.search.thresholds import ROOMS
 from pibls.search.windows import NODES, Follower
 
-Check = Callable[[float, int, int], None]
+Follows = March[Any, Any]
 
 _USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows of waves take until the tolerance is met, roughly
-_QUICK = {2: 0.5, 3: 5.0}  # and those of moments
+_QUICK = {2: 0.5, 3: 5.0, 4: 20.0}  # and those of moments
 _ROOMY = {3: 6.0, 4: 30.0}  # and those of moments on any shape
 _FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
 _MOMENTS = {False: 8, True: 10}
@@ -34,24 +34,6 @@ _ON_THE_WAY = 1e-3  # of the time: what stops before has not begun
 _FLOOR = 1e-13
 _TAIL = 0.03  # of the tolerance: a third of it costs a tenth more windows, and a second run twice as many
 _LAYER = 1e-4
-
-
-class Follows(Protocol):
-    """Follows an evolution."""
-
-    rough: float | None
-    """Since when the beginning was not resolved."""
-    promised: float | None
-    """From when on the solution is resolved, where it is not from the start."""
-
-    def run(self) -> Followed:
-        """All windows; where it cannot go on, those until there."""
-
-    def replay(self, followed: Followed) -> Followed:
-        """The same evolution in other windows."""
-
-    def partial(self) -> Followed | None:
-        """What was followed until an interruption."""
 
 
 class Way(Protocol):
@@ -116,7 +98,7 @@ class InWaves:
         shrink = 1.0 if before is None else bench.limits.other_scale
         d = bench.lowered.dimension
         reference = Reference.drawn(NODES[d], d, shrink, bench.stream(1, 1000 + key))
-        made = Follower(bench, demand, reference, check)
+        made = Follower(bench, demand, reference, check=check)
         if before is None:
             self._first = made
         elif self._first is not None:
@@ -164,11 +146,11 @@ class InMoments:
             many = bench.lowered.is_linear and max(self._places.evolution.orders) > 1
         moments = _MANY if many else _MOMENTS[tight]
         if before is None:
-            made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments, check)
+            made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments, check=check)
             self._first = made
             return made
         assert self._first is not None
-        made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments + 1, check)
+        made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments + 1, check=check)
         made.shadowed = self._first
         return made
 
@@ -205,7 +187,7 @@ class InRooms:
         if self._places is None:
             return None
         tight = bench.tol < _TIGHT
-        made = RoomFollower(demand, self._places, _MOMENTS[tight] + (before is not None), check)
+        made = RoomFollower(demand, self._places, _MOMENTS[tight] + (before is not None), check=check)
         if before is None:
             self._first = made
         else:

@@ -66,6 +66,7 @@ def with_wedges(extra: Enrichment, wedges: Sequence[Wedge], domain: Domain) -> E
         inner=np.concatenate([extra.inner, inner]),
         rim=join(sides if extra.rim is None else [extra.rim, *sides], 2),
         points=np.concatenate([extra.points, np.array([w.point for w in wedges])]),
+        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges])]),
     )
 
 

@@ -12,7 +12,6 @@ that is left, which regularises the first steps and costs the last ones nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
+from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.rows import Matrix, is_held, is_streamed, norms
 from pibls.solver.homotopy import Homotopy
@@ -36,10 +36,6 @@ _SLOW = 0.5  # near the solution, a step that does not halve the residual is slo
 _FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
 _SOLVED = 1e-4  # relative residual above which the end is no solution
-
-
-def _go_on() -> None:
-    """Nothing stops it."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,6 @@ class GaussNewton:
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
-    check: Callable[[], None] = field(default=_go_on, repr=False, compare=False)
-    """Called before each step; raises to stop."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -116,7 +110,7 @@ class GaussNewton:
 
         ``factors`` are those of the same matrix, where they are known.
         """
-        J, b = system.linearise(starting_values(system))
+        J, b = system.linearise(system.level(0.0))
         if factors is None:
             factors = self.linear.factor_scaled(J, row_sizes(system, J), self.linear.cond)
         w = factors.apply(b)
@@ -146,7 +140,7 @@ class GaussNewton:
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         before = 0.0
         while steps < self.max_steps:
-            self.check()
+            go_on()
             needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:

@@ -7,13 +7,13 @@ stand in front of what comes later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.krylov import gmres
+from pibls.linalg.patience import go_on
 from pibls.system.condensed import Condensed
 from pibls.system.nearest import Nearest
 from pibls.system.products import Linear, Rows
@@ -25,15 +25,12 @@ _SINGULAR = 1e-6
 """The least eigenvalue, in units of what a function that varies over the box has, below which others
 are asked whether anything is undetermined."""
 
-Check = Callable[[], None]
-
 
 @dataclass
 class Inverse:
     """L⁻¹ for one L after another."""
 
     rows: Rows
-    check: Check
     nearest: Nearest | None = None
     condensed: Condensed | None = None
     solves: int = 0
@@ -70,14 +67,12 @@ class Inverse:
     ) -> Array | None:
         b = front.solve(r)
         most = int(min(most, max(_ENTRIES / b.size, 10)))
-        found = gmres(
-            lambda V: front.solve(L(V)), b, left=left, most=most, check=self.check, patience=max(most // 5, 8)
-        )
+        found = gmres(lambda V: front.solve(L(V)), b, left=left, most=most, patience=max(most // 5, 8))
         self.solves += found.steps
         return found.z if found.left < max(30.0 * left, 1e-4 if most > _FEW else 0.0) else None
 
     def _eliminated(self, L: Linear, r: list[Array]) -> Array | None:
-        self.check()
+        go_on()
         self.condensed = Condensed.of(self.rows, L)
         self.eliminations += 1
         if self.condensed is None or self._is_soft(self.condensed, L):

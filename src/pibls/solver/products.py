@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.solver.inverse import Check, Inverse
+from pibls.linalg.patience import go_on
+from pibls.solver.inverse import Inverse
 from pibls.system.products import Linear, Rows
 
 _LINEAR, _NEWTON = 6, 30  # steps at most
@@ -41,15 +42,15 @@ class Solved:
     triangular: bool
 
 
-def solved(rows: Rows, U: Array, check: Check = lambda: None) -> Solved | None:
+def solved(rows: Rows, U: Array) -> Solved | None:
     """From a start U; None where nothing is found, or something may be undetermined."""
-    inverse = Inverse(rows, check)
+    inverse = Inverse(rows)
     linear = rows.boxed.is_linear
     moves: list[float] = []
     r, L = rows.residual(U)
     first: Linear = L
     for step in range(_LINEAR if linear else _NEWTON):
-        check()
+        go_on()
         last = moves[-1] if moves else 1.0
         D = inverse.apply(L, r, _LEFT if linear else max(min(_ROUGHLY, 0.1 * last), 1e-8))
         if D is None:
@@ -101,7 +102,7 @@ def _damped(
     assert front is not None
     size = float(np.linalg.norm(front.solve(r)))
     while damping >= _SHORTEST:
-        inverse.check()
+        go_on()
         V = U - damping * D
         with np.errstate(all="ignore"):
             left, L = inverse.rows.residual(V)

@@ -6,7 +6,7 @@ from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
 from pibls.space.tied import Field, Tied, ties_of, with_fields
-from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded
+from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded, graded_towards
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
 
@@ -28,6 +28,7 @@ __all__ = [
     "Windows",
     "crossed",
     "graded",
+    "graded_towards",
     "ties_of",
     "with_fields",
 ]

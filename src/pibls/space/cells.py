@@ -11,6 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.product import Products
 from pibls.problem import Jet
+from pibls.space.protocol import Space
 from pibls.space.tree import CellTree, Numbers
 from pibls.space.whole import Whole
 
@@ -18,7 +19,7 @@ _ASIDE = 1e-9  # of the whole box: a step to a cell nearby
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(Space):
     """One drawn space per cell; the coefficients of the cells stand one after another."""
 
     tree: CellTree
@@ -43,6 +44,17 @@ class Cells:
     @property
     def nodes(self) -> int:
         return sum(p.nodes for p in self.parts)
+
+    def each(self, w: Array) -> list[tuple[Whole, Array]]:
+        """The cells' spaces, each with its coefficients."""
+        return [(part, w[a:b]) for part, (a, b) in zip(self.parts, pairwise(self.starts), strict=True)]
+
+    def tree_over(self, box: Array) -> CellTree:
+        """The cells that divide a box."""
+        return self.tree
+
+    def boxes_in(self, box: Array) -> Array:
+        return self.tree.boxes
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))

@@ -11,11 +11,12 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.product import Products
 from pibls.problem import Jet
+from pibls.space.protocol import Space
 from pibls.space.tree import Numbers
 
 
 @dataclass(frozen=True)
-class Lattice:
+class Lattice(Space):
     """``sizes`` polynomials along each axis in every box between the ``edges``.
 
     Coefficients: unknown by unknown, box by box with the last axis fastest, and so within each box.
@@ -62,6 +63,9 @@ class Lattice:
         for i, (edges, count) in enumerate(zip(self.edges, self.counts, strict=True)):
             out = out * count + np.searchsorted(np.array(edges[1:-1]), X[:, i], side="right")
         return out
+
+    def boxes_in(self, box: Array) -> Array:
+        return self.boxes
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))

@@ -13,12 +13,13 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.problem import Jet
+from pibls.space.protocol import Space
 from pibls.space.tree import Numbers
 from pibls.space.whole import Whole
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Pieces(Space):
     """The bases of all unknowns of all pieces, and which piece a point is in."""
 
     count: int

@@ -2,6 +2,7 @@ r"""u_k(x) = Σⱼ wⱼ φⱼ(x): a space of functions for all unknowns of a pro
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -15,15 +16,32 @@ class Space(Protocol):
     """What the columns are: blocks, each a basis on a piece of the domain for one unknown."""
 
     @property
+    @abstractmethod
     def columns(self) -> int:
         """How many coefficients a function of all unknowns has."""
 
     @property
+    @abstractmethod
     def nodes(self) -> int:
         """How many functions the unknown with the most of them has."""
 
+    @abstractmethod
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         """∂^α u_k at the sites for each jet, (number of jets, n)."""
+
+    @property
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        """(start, stop) of each window in time; empty where time is in one piece."""
+        return ()
+
+    @property
+    def reach(self) -> tuple[int, float, float] | None:
+        """Along which axis it is known only from where to where; None: everywhere."""
+        return None
+
+    def boxes_in(self, box: Array) -> Array:
+        """The cells that a box (d, 2) is divided into, window by window, (M, d, 2)."""
+        return box[None]
 
 
 class SpaceSpec(Protocol):

@@ -7,7 +7,7 @@ halves go last (nested dissection).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -164,11 +164,11 @@ class CellTree:
                 out += _joined(boxes, axis, np.where(boxes[:, axis, 1] == b, a, np.nan), a - b)
         return out
 
-    def groups(self, joints: list[Joint]) -> list[list[int]]:
-        """Joints in the order of elimination: those whose cells are parted deepest in the tree go first."""
+    def groups(self, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+        """What two cells share, in the order of elimination: whose cells are parted deepest goes first."""
         by_branch: dict[tuple[int, ...], list[int]] = {}
-        for number, joint in enumerate(joints):
-            one, two = self.paths[joint.low], self.paths[joint.high]
+        for number, (low, high) in enumerate(pairs):
+            one, two = self.paths[low], self.paths[high]
             depth = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
             by_branch.setdefault(one[:depth], []).append(number)
         return [by_branch[path] for path in sorted(by_branch, key=lambda p: (-len(p), p))]
@@ -219,6 +219,34 @@ def graded(box: Array, axes: Sequence[int], place: Array, levels: int) -> Node:
         return Branch(axis, middle, parts[0], parts[1])
 
     return divide(list(axes), box, True)
+
+
+def graded_towards(box: Array, places: Array, levels: int) -> CellTree:
+    """A box divided so that no cell is larger than its distance from any of the places, down to tiny ones."""
+    tree = CellTree.over(box)
+    least = 1e-9 * (box[:, 1] - box[:, 0])
+    for place in places:
+
+        def through(_: int, here: Array, place: Array = place) -> Node:
+            if np.any((place < here[:, 0]) | (place > here[:, 1])):
+                return None
+            inner = [
+                (i, float(p))
+                for i, p in enumerate(place)
+                if here[i, 0] + least[i] < p < here[i, 1] - least[i]
+            ]
+            return crossed(inner)
+
+        def towards(_: int, here: Array, place: Array = place) -> Node:
+            if np.any((place < here[:, 0] - least) | (place > here[:, 1] + least)):
+                return None
+            # A side that ends at the place has it in its lower or in its upper half.
+            middle = here.mean(axis=1)
+            inwards = place + np.where(place < middle, least, -least)
+            return graded(here, range(len(here)), inwards, levels)
+
+        tree = tree.refine(through).refine(towards)
+    return tree
 
 
 def _half(box: Side, node: Branch, side: int) -> Side:

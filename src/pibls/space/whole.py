@@ -12,6 +12,8 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.basis.protocol import Operator, operated, seen_from, summed
 from pibls.problem import Jet
+from pibls.space.protocol import Space
+from pibls.space.tree import CellTree
 
 SLICE_ENTRIES = 1 << 16
 """Entries of a jet per slice: half a megabyte, so that all of them stay in the cache."""
@@ -20,7 +22,7 @@ LEAST_SLICE = 128
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Space):
     """A basis per unknown over all of a piece; w holds the coefficients of the unknowns one after another."""
 
     bases: tuple[Basis, ...]
@@ -86,6 +88,14 @@ class Whole:
             found = operated(self.bases[owner], X, list(operators), mine)
             out.update({(owner, terms): phi for terms, phi in zip(operators, found, strict=True)})
         return out
+
+    def each(self, w: Array) -> list[tuple[Whole, Array]]:
+        """Itself, as the only cell."""
+        return [(self, w)]
+
+    def tree_over(self, box: Array) -> CellTree:
+        """The one cell that a box is."""
+        return CellTree.over(box)
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pibls.space.tree import Numbers
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(Space):
     """Spaces one after another along an axis, with ``edges`` that ascend."""
 
     axis: int
@@ -43,6 +44,22 @@ class Windows:
     @property
     def nodes(self) -> int:
         return sum(p.nodes for p in self.parts)
+
+    @property
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        return tuple(pairwise(self.edges))
+
+    @property
+    def reach(self) -> tuple[int, float, float]:
+        return self.axis, self.edges[0], self.edges[-1]
+
+    def boxes_in(self, box: Array) -> Array:
+        out = []
+        for part, window in zip(self.parts, self.windows, strict=True):
+            here = part.boxes_in(box).copy()
+            here[:, self.axis] = window
+            out.append(here)
+        return np.concatenate(out)
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         out = np.empty((len(jets), len(sites[0])))

@@ -57,22 +57,33 @@ class CellSystem:
         engine: Engine = HERE,
     ) -> CellSystem:
         """``points`` give those of each cell when they are called."""
-        sides, layout, expected = divided(space, ties, engine)
+        sums = _rows_of_sums(lowered, points[0])
+        sides, layout, expected = divided(space, ties, engine, sums)
         touched, cells = layout.touched, len(space.parts)
         if len(layout.bundles) == 1:
             engine = HERE  # there is nothing to share
         copies = 1.0 if lowered.is_linear else 2.0 + sum(len(r.nonlinear) for r in lowered.residuals)
         engine.admit(layout.demand(expected, copies))
         shared = engine.put(lowered)
+        links = [_links(c, cells, len(ties)) for c in range(cells)]
         jobs = [
             tuple(
-                Job(c, points[c], space.parts[c], tuple(sides[c]))
+                Job(
+                    c,
+                    points[c],
+                    space.parts[c],
+                    tuple(sides[c]),
+                    *(links[c] if sums else ()),
+                )
                 for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
             )
             for bundle in layout.bundles
         ]
         frame = Spread(engine, layout, (), ())
         made = frame.each(pieces.assembled, [shared] * len(jobs), jobs)
+        if sums:
+            units = np.max([u for u in engine.get(frame.each(pieces.units_of, made)) if len(u)], axis=0)
+            made = frame.each(pieces.in_units, made, [np.where(units > 0, units, 1.0)] * len(made))
         shapes = frame.each(pieces.sizes, made)
         heights, counts = np.zeros(len(touched), dtype=int), np.zeros(cells, dtype=int)
         for bundle, (rows, values) in zip(layout.bundles, engine.get(shapes), strict=True):
@@ -85,7 +96,7 @@ class CellSystem:
         )  # fmt: skip
 
     def later(
-        self, residuals: Mapping[str, Residual], space: Cells, axis: int, shift: float
+        self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float
     ) -> CellSystem | None:
         """The system of a later window in the same cells; None where its operator is another one."""
         n = len(self.pieces)
@@ -148,8 +159,8 @@ class CellSystem:
                 worst[c], places[c] = value, place
         r = self.residual(w)
         for rows, parts in zip(self._frame.strips, self.layout.touched, strict=True):
-            if len(parts) == 2:
-                c, tied = parts[0], self.ties[parts[1] - len(boxes)]
+            if len(parts) > 1 and (face := parts[1] - len(boxes)) < len(self.ties):
+                c, tied = parts[0], self.ties[face]
                 value, place = tied.apart(r[rows], sizes, float(halves[c, tied.joint.axis]))
                 if value > worst[c]:
                     worst[c], places[c] = value, place
@@ -202,23 +213,42 @@ class CellSystem:
 
 
 def divided(
-    space: Cells, ties: Sequence[Tied], engine: Engine = HERE
+    space: Cells, ties: Sequence[Tied], engine: Engine = HERE, sums: int = 0
 ) -> tuple[list[list[Side]], Layout, list[int]]:
-    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have."""
+    """The faces of each cell, how the elimination is laid out, and the rows that its strips will have.
+
+    ``sums`` are the rows of integrals: as many numbers go from each cell to the next.
+    """
     cells = len(space.parts)
     sides: list[list[Side]] = [[] for _ in space.parts]
     for number, tied in enumerate(ties):
         pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
         sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
         sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
-    touched = [parts for c, mine in enumerate(sides) for parts in ((c,), *((c, s.face) for s in mine))]
-    expected = [
-        rows
-        for part, mine in zip(space.parts, sides, strict=True)
-        for rows in (int(_ROWS * part.columns), *(s.tied.rows_each for s in mine))
-    ]
-    widths = [p.columns for p in space.parts] + [t.columns for t in ties]
+    touched, expected = list[tuple[int, ...]](), list[int]()
+    for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
+        touched += [(c,), *((c, s.face) for s in mine)]
+        expected += [int(_ROWS * part.columns), *(s.tied.rows_each for s in mine)]
+        if sums:
+            touched.append((c, *_links(c, cells, len(ties))[0]))
+            expected.append(sums)
+    links = list(pairwise(range(cells))) if sums else []
+    widths = [p.columns for p in space.parts] + [t.columns for t in ties] + [sums] * len(links)
     columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
-    order = space.tree.groups([t.joint for t in ties])
+    order = space.tree.groups([*((t.joint.low, t.joint.high) for t in ties), *links])
     groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
     return sides, Layout.of(touched, columns, groups, engine, expected), expected
+
+
+def _links(cell: int, cells: int, faces: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The parts of the matrix that are the sums before and after a cell, with their signs in its rows."""
+    first = cells + faces
+    both = [(first + cell - 1, 1.0)] * (cell > 0) + [(first + cell, -1.0)] * (cell < cells - 1)
+    return tuple(part for part, _ in both), tuple(sign for _, sign in both)
+
+
+def _rows_of_sums(lowered: LoweredProblem, placing: Placing) -> int:
+    """How many rows the integrals have: one for each condition, at each time."""
+    regions = {r.name: r.region for r in lowered.residuals if r.region.is_sum}
+    found = placing() if regions else {}
+    return sum(found[region].rows for region in regions.values())

@@ -19,6 +19,7 @@ from pibls.linalg.shifted import Dense, Scattered
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
+from pibls.system.frame import Frame
 from pibls.system.modes import Modes
 
 Term = tuple[int, int, MultiIndex, int]
@@ -73,6 +74,8 @@ class Group:
     known: int
     at: Callable[[Array], Held] = field(repr=False)
     """Its coefficients at some times."""
+    weights: Array | None = field(default=None, repr=False)
+    """Of an integral: all points make one row, which groups of one name share."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,8 +83,26 @@ class Group:
         return entries, n
 
     @property
-    def rows(self) -> int:
+    def points(self) -> int:
         return int(np.prod(self.shape))
+
+    @property
+    def rows(self) -> int:
+        return self.points if self.weights is None else 1
+
+    def summed(self, values: Array) -> Array:
+        """Values (points, …) ↦ those of the rows, (rows, …)."""
+        return values if self.weights is None else np.tensordot(self.weights, values, 1)[None]
+
+    def blocked(self, block: Array, site: Site, cells: int) -> tuple[Numbers, Array]:
+        """(entries, N, columns) at the points ↦ the cells and (cells, rows of each, columns)."""
+        owners = np.arange(cells) if site.cells is None else site.cells
+        if self.weights is None:
+            return owners, block
+        found, where = np.unique(owners, return_inverse=True)
+        out = np.zeros((len(found), block.shape[2]))
+        np.add.at(out, where, (self.weights.reshape(self.shape)[:, :, None] * block).sum(axis=1))
+        return found, out[:, None, :]
 
 
 def group_of(residual: Residual, sites: tuple[Site, ...], normals: Array, axis: int) -> Group:
@@ -126,6 +147,8 @@ class Lines:
     """The highest derivative in time."""
     modes: Modes | None = None
     """Where all coordinates of space repeat themselves, and nothing else holds than the equations."""
+    frame: Frame | None = None
+    """Where the rows are products of points along the coordinates of a box."""
 
     @property
     def extent(self) -> tuple[int, int, int]:
@@ -136,9 +159,21 @@ class Lines:
     def columns(self) -> int:
         return self.cells * self.unknowns * self.functions
 
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The first row of each group, and how many there are in all."""
+        out, sums, total = list[int](), dict[str, int](), 0
+        for g in self.groups:
+            known = None if g.weights is None else sums.get(g.name)
+            out.append(total if known is None else known)
+            if known is None:
+                sums[g.name] = total
+                total += g.rows
+        return (*out, total)
+
     @property
     def rows(self) -> int:
-        return sum(g.rows for g in self.groups)
+        return self.firsts[-1]
 
     @property
     def is_linear(self) -> bool:
@@ -146,35 +181,34 @@ class Lines:
 
     def jets(self, group: Group, rates: Sequence[Array], terms: Sequence[Term]) -> Array:
         """Some terms of a group, (terms, rows, moments), of functions (cells, unknowns, n, moments)."""
-        out = np.empty((len(terms), group.rows, rates[0].shape[-1]))
+        out = np.empty((len(terms), group.points, rates[0].shape[-1]))
         for i, (site, k, alpha, a) in enumerate(terms):
             place = group.sites[site]
-            out[i] = place.sums(alpha, place.of(rates[a][:, k])).reshape(group.rows, -1)
+            out[i] = place.sums(alpha, place.of(rates[a][:, k])).reshape(group.points, -1)
         return out
 
-    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[int, Site, int, Array]]:
-        """(first row, site, a, (entries, N, columns of a cell)): what the statements' terms add to M_a."""
-        first, n = 0, self.functions
-        for g, W in zip(self.groups, weights, strict=True):
+    def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[Numbers, Numbers, int, Array]]:
+        """(rows, cells, a, (entries, N, columns of a cell)): what the statements' terms add to M_a."""
+        n = self.functions
+        for g, W, first in zip(self.groups, weights, self.firsts, strict=False):
             entries, N = g.shape
             found: dict[tuple[int, int], Array] = {}
             for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
                 block = found.setdefault((site, a), np.zeros((entries, N, n * self.unknowns)))
                 block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
             for (site, a), block in found.items():
-                yield first, g.sites[site], a, block
-            first += g.rows
+                cells, made = g.blocked(block, g.sites[site], self.cells)
+                rows = np.full(len(made), first) if g.weights is not None else first + np.arange(g.rows)
+                yield rows.reshape(made.shape[:2]), cells, a, made
 
     @cached_property
     def pattern(self) -> tuple[Numbers, Numbers, list[Numbers]]:
         """By columns: where each begins, the rows of the entries, and where those of each block are."""
         width = self.functions * self.unknowns
         keys = []
-        for first, site, _, block in self.blocks([np.ones((len(g.terms), g.rows)) for g in self.groups]):
-            cells = np.arange(self.cells) if site.cells is None else site.cells
-            rows = first + np.arange(block.shape[0] * block.shape[1]).reshape(*block.shape[:2], 1)
+        for rows, cells, _, _ in self.blocks([np.ones((len(g.terms), g.points)) for g in self.groups]):
             columns = (cells[:, None] * width + np.arange(width))[:, None, :]
-            keys.append((columns * self.rows + rows).ravel())
+            keys.append((columns * self.rows + rows[:, :, None]).ravel())
         found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
         starts = np.searchsorted(found, np.arange(self.columns + 1) * self.rows)
         ends = np.cumsum([len(k) for k in keys])
@@ -195,11 +229,12 @@ class Moments:
 
     def residual(self, rates: Sequence[Array]) -> Array:
         """r, (rows, moments), of ∂_t^a u as arrays (cells, unknowns, n, moments)."""
-        out = []
-        for g, held in zip(self.lines.groups, self.held, strict=True):
+        out = np.zeros((self.lines.rows, rates[0].shape[-1]))
+        for g, held, first in zip(self.lines.groups, self.held, self.lines.firsts, strict=False):
             J = self.lines.jets(g, rates, g.terms)
-            out.append(held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0))
-        return np.concatenate(out)
+            found = held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0)
+            out[first : first + g.rows] += g.summed(found)
+        return out
 
     def judged(
         self, rates: Sequence[Array], natural: Callable[[Term], Array] | None = None
@@ -217,10 +252,27 @@ class Moments:
             least = np.abs(J)
             if natural is not None:
                 floors = np.array([np.repeat(natural(term), g.shape[1]) for term in g.terms])
-                least = np.maximum(least, floors[:, :, None])
-            sizes = np.maximum(np.nan_to_num(np.abs(slopes) * least).max(axis=0), np.abs(rest))
-            out.append((rest + parts.sum(axis=0), sizes))
+                least = np.maximum(least, floors.reshape(len(g.terms), g.points, 1))
+            sizes = np.maximum(np.nan_to_num(np.abs(slopes) * least).max(axis=0, initial=0.0), np.abs(rest))
+            if g.weights is not None:
+                sizes = (np.abs(g.weights) @ sizes)[None]
+            out.append((g.summed(rest + parts.sum(axis=0)), sizes))
         return out
+
+    def changed(self, rates: Sequence[Array]) -> Callable[[Sequence[Array]], Array]:
+        """How r changes with ∂_t^a u: changes of these as arrays like them ↦ (rows, moments)."""
+        weights = []
+        for g, held in zip(self.lines.groups, self.held, strict=True):
+            W = held.coefficients
+            if len(g.terms) > g.known:
+                W = np.concatenate([W, held.slopes(self.lines.jets(g, rates, g.terms[g.known :]))])
+            weights.append(W)
+
+        def apply(moved: Sequence[Array]) -> Array:
+            pairs = zip(self.lines.groups, weights, strict=True)
+            return np.concatenate([(W * self.lines.jets(g, moved, g.terms)).sum(axis=0) for g, W in pairs])
+
+        return apply
 
     def slopes(self, rates: Sequence[Array]) -> Operator:
         """∂r/∂(∂_t^a u), the mean over all moments."""
@@ -255,9 +307,8 @@ class Operator:
         blocks = list(lines.blocks(self.weights))
         if lines.cells == 1:
             out = np.zeros((lines.highest + 1, *shape))
-            for first, _, a, block in blocks:
-                rows = block.shape[0] * block.shape[1]
-                out[a, first : first + rows] += block.reshape(rows, -1)
+            for rows, _, a, block in blocks:
+                out[a, rows.ravel()] += block.reshape(rows.size, -1)
             return Dense(tuple(out))
         starts, rows, places = lines.pattern
         data = np.zeros((lines.highest + 1, len(rows)))

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.products import Linear, Rows
 
 _ROUNDS = 8  # of fitting ρ
-_SAME = 1e-13
+SAME = 1e-13
 _VANISHING = 1e-10  # a coefficient of that share of its largest value
 
 
@@ -60,7 +60,10 @@ class Nearest:
     @classmethod
     def of(cls, rows: Rows, linear: Linear) -> Nearest | None:
         """None where some axis has no highest derivative of its own."""
-        parts = _parts(rows, linear.coefficients[0])
+        terms: dict[MultiIndex, Array] = {}
+        for alpha, c in zip(rows.groups[0].alphas, linear.coefficients[0], strict=True):
+            terms[alpha] = terms[alpha] + c if alpha in terms else c
+        parts = nearest_sum(terms, rows.boxed.orders, [a.weights for a in rows.axes])
         if parts is None:
             return None
         rho, sums, exact = parts
@@ -78,9 +81,15 @@ class Nearest:
         for axis, splines in enumerate(rows.axes):
             tables = rows.groups[0].tables[axis]
             operator = sum(c[:, None] * tables[k] for k, c in sums[axis].items())
-            made = _line(splines, np.asarray(operator), tables[0], np.array(ends[axis]))
-            if made is None:
+            ends_here = np.array(ends[axis]).reshape(-1, splines.functions)
+            low, high = splines.edges[0], splines.edges[-1]
+            smooth = splines.from_values @ legendre(
+                (2.0 * splines.traced - low - high) / (high - low), len(ends_here) + 2
+            )
+            bounded = at_ends(tables[0], ends_here, smooth)
+            if bounded is None:
                 return None
+            made = Line(splines, np.asarray(operator), tables[0], ends_here, *bounded)
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:
@@ -127,25 +136,25 @@ class Nearest:
         return out
 
 
-def _line(splines: Splines, operator: Array, values: Array, conditions: Array) -> Line | None:
-    N = splines.functions
-    if not len(conditions):
-        conditions = np.zeros((0, N))
-        lift, null = np.zeros((N, 0)), np.eye(N)
-    else:
-        m, (low, high) = len(conditions), (splines.edges[0], splines.edges[-1])
-        s = (2.0 * splines.traced - low - high) / (high - low)
-        Y = splines.from_values @ legendre(s, m + 2)
-        met = conditions @ Y
+def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Array] | None:
+    """Functions that meet one condition each, and those with one value each that meet none.
+
+    ``values`` (nodes, functions) and ``conditions`` (m, functions) are those of all functions, ``smooth`` are
+    those that the first ones are made of, (functions, …). None where they are not determined.
+    """
+    m = len(conditions)
+    null = np.eye(values.shape[1])
+    lift = np.zeros((values.shape[1], 0))
+    if m:
+        met = conditions @ smooth
         if np.linalg.matrix_rank(met) < m:
             return None
-        lift = Y @ np.linalg.pinv(met)
+        lift = smooth @ np.linalg.pinv(met)
         null = np.linalg.qr(conditions.T, mode="complete")[0][:, m:]
     try:
-        free = null @ np.linalg.inv(values @ null)
+        return lift, null @ np.linalg.inv(values @ null)
     except np.linalg.LinAlgError:
         return None
-    return Line(splines, operator, values, conditions, lift, free)
 
 
 def _condition(
@@ -162,16 +171,21 @@ def _condition(
             uniform = uniform and not c.any()
             continue
         mean = float(c.mean())
-        uniform = uniform and bool(np.abs(c - mean).max() <= _SAME * np.abs(c).max())
+        uniform = uniform and bool(np.abs(c - mean).max() <= SAME * np.abs(c).max())
         row += mean * tables[alpha[axis]][0]
     return scale, row, uniform
 
 
-def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] | None:
-    """ρ at the nodes, the coefficients of each derivative along each axis, and whether that is all."""
-    g = rows.groups[0]
-    d, orders = len(rows.axes), rows.boxed.orders
-    weights = [axis.weights / axis.weights.sum() for axis in rows.axes]
+def nearest_sum(
+    terms: dict[MultiIndex, Array], orders: Sequence[int], weights: Sequence[Array]
+) -> tuple[Array, list[dict[int, Array]], bool] | None:
+    """ρ at the nodes, the coefficients of each derivative along each axis, and whether that is all.
+
+    ``terms`` are coefficients at the products of nodes, with ``weights`` of each axis. None where some axis
+    has no highest derivative of its own.
+    """
+    d = len(orders)
+    weights = [w / w.sum() for w in weights]
 
     def mean(values: Array, keep: int) -> Array:
         for i in range(d - 1, -1, -1):
@@ -182,9 +196,6 @@ def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] |
     def spread(line: Array, axis: int) -> Array:
         return line.reshape((-1,) + (1,) * (d - 1 - axis))
 
-    terms: dict[tuple[int, ...], Array] = {}
-    for alpha, c in zip(g.alphas, a, strict=True):
-        terms[alpha] = terms[alpha] + c if alpha in terms else c
     tops = []
     for axis, m in enumerate(orders):
         alpha = tuple(m if i == axis else 0 for i in range(d))
@@ -193,10 +204,10 @@ def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] |
         tops.append(terms[alpha])
     signs = [np.sign(float(t.mean())) for t in tops]
     plain = all(bool((s * t).min() > _VANISHING * np.abs(t).max()) for s, t in zip(signs, tops, strict=True))
-    rho = np.ones(g.shape)
+    rho = np.ones([len(w) for w in weights])
     if plain:
         logs = [np.log(np.abs(t)) for t in tops]
-        fits = [np.zeros(n) for n in g.shape]
+        fits = [np.zeros(len(w)) for w in weights]
         for _ in range(_ROUNDS):
             r = sum(log - spread(f, i) for i, (log, f) in enumerate(zip(logs, fits, strict=True))) / d
             fits = [mean(log - r, i) for i, log in enumerate(logs)]
@@ -216,13 +227,13 @@ def _parts(rows: Rows, a: Array) -> tuple[Array, list[dict[int, Array]], bool] |
         if used:
             (axis,) = used
             f = mean(c, axis)
-            exact = exact and bool(np.abs(c - spread(f, axis)).max() <= 1e2 * _SAME * size)
+            exact = exact and bool(np.abs(c - spread(f, axis)).max() <= 1e2 * SAME * size)
             sums[axis][alpha[axis]] = f
             continue
         total = float(mean(mean(c, 0), 0)) if d == 1 else float(np.tensordot(mean(c, 0), weights[0], axes=1))
         found = [mean(c, i) - (d - 1) / d * total for i in range(d)]
         near = sum(spread(f, i) for i, f in enumerate(found))
-        exact = exact and bool(np.abs(c - near).max() <= 1e2 * _SAME * size)
+        exact = exact and bool(np.abs(c - near).max() <= 1e2 * SAME * size)
         for i, f in enumerate(found):
             sums[i][0] = f
     return rho, sums, exact

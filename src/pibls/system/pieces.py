@@ -16,7 +16,6 @@ from pibls.linalg.blocks import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
-from pibls.system.moving import moved
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.traces import Tied
@@ -36,6 +35,40 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Share:
+    """S_c(w_c) + μ (σ_before - σ_after) = 0: what a cell adds to integrals, which run from cell to cell.
+
+    An integral over all cells would be a row that touches all of them. Instead σ is the sum so far, which
+    two cells have in common as they have the traces of a face.
+    """
+
+    links: tuple[int, ...]
+    """The parts of the matrix that are the sum before and the sum after; the first and last have one."""
+    signs: tuple[float, ...]
+    system: System = field(repr=False)
+    units: Array = field(repr=False)
+    """μ of each row."""
+
+    def blocks(self, J: Array) -> tuple[Array, ...]:
+        return (J, *(sign * np.diag(self.units) for sign in self.signs))
+
+    def residual(self, cell: int, w: Mapping[int, Array]) -> Array:
+        out = self.system.residual(w[cell])
+        for sign, link in zip(self.signs, self.links, strict=True):
+            out = out + sign * self.units * w[link]
+        return out
+
+    @property
+    def sizes(self) -> Array:
+        """How large the rows are: μ is as large as the largest of all cells."""
+        squares = np.einsum("ij,ij->i", self.system.linear, self.system.linear)
+        for block in self.system.blocks:
+            for phi in block.jets:
+                squares[block.rows] += (block.points.summed(np.abs(phi).T) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(squares))
+
+
+@dataclass(frozen=True)
 class Job:
     """What a cell is assembled from."""
 
@@ -43,6 +76,9 @@ class Job:
     points: Placing
     space: Whole = field(repr=False)
     sides: tuple[Side, ...] = field(repr=False)
+    links: tuple[int, ...] | None = None
+    """Of integrals that it has a share in: the sum before and after it."""
+    signs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,19 +102,26 @@ class Piece:
     ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
     jumps: tuple[Array, ...] = field(repr=False)
     bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
+    shares: tuple[Share | None, ...] = field(repr=False)
+
+    def systems_of(self, number: int) -> list[System]:
+        """Of a cell its own, those of its fluxes, that of its integrals: v has their values in this order."""
+        share = self.shares[number]
+        more = [] if share is None else [share.system]
+        return [self.systems[number], *(b.system for b in self.bent[number]), *more]
 
     def all_systems(self) -> list[System]:
-        """Of each cell its own and those of its fluxes: v has their values in this order."""
-        return [s for own, bent in zip(self.systems, self.bent, strict=True)
-                for s in (own, *(b.system for b in bent))]  # fmt: skip
+        """Those of all cells."""
+        return [s for number in range(len(self.cells)) for s in self.systems_of(number)]
 
 
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
-    systems, ties, jumps, bent = [], [], [], []
+    systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
     known: dict[int, Any] = {}  # both sides of a face come from one computation
     for job in jobs:
-        found = {region: chosen for region, chosen in job.points().items() if len(chosen)}
+        every = job.points()
+        found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
         local = tuple(r for r in lowered.residuals if r.region in found)
         systems.append(assemble(replace(lowered, residuals=local), found, job.space))
         strips, wanted = [], [np.empty(0)]
@@ -91,8 +134,29 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
         ties.append(tuple(strips))
         jumps.append(np.concatenate(wanted))
         bent.append(_bent(job, lowered))
+        shares.append(_share(job, lowered, every))
     cells = tuple(job.cell for job in jobs)
-    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent))
+    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent), tuple(shares))
+
+
+def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> Share | None:
+    """What a cell adds to the integrals; also a row for each where it adds nothing."""
+    if job.links is None:
+        return None
+    sums = tuple(r for r in lowered.residuals if r.region.is_sum)
+    system = assemble(replace(lowered, residuals=sums), {r.region: points[r.region] for r in sums}, job.space)
+    return Share(job.links, job.signs, system, np.ones(system.shape[0]))
+
+
+def units_of(piece: Piece) -> Array:
+    """How large the rows of integrals are at most; nothing where there is none."""
+    found = [s.sizes for s in piece.shares if s is not None]
+    return np.asarray(np.max(found, axis=0) if found else np.empty(0))
+
+
+def in_units(piece: Piece, units: Array) -> Piece:
+    """The same with the sums measured in other units."""
+    return replace(piece, shares=tuple(s and replace(s, units=units) for s in piece.shares))
 
 
 def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
@@ -111,11 +175,11 @@ def later(
     piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
 ) -> Piece | None:
     """The same cells in a later window; None where the operator is another one."""
-    if any(piece.bent):
+    if any(piece.bent) or any(piece.shares):
         return None
     systems = []
     for cell, system in zip(piece.cells, piece.systems, strict=True):
-        found = moved(system, residuals, spaces[cell], axis, shift)
+        found = system.later(residuals, spaces[cell], axis, shift)
         if found is None:
             return None
         systems.append(found)
@@ -128,11 +192,13 @@ def is_there(piece: Piece | None) -> bool:
 
 def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
     """The rows of each strip, and how many nonlinear values each cell has."""
-    heights = [rows for system, strips in zip(piece.systems, piece.ties, strict=True)
-               for rows in (system.shape[0], *map(len, strips))]  # fmt: skip
+    heights = list[int]()
+    for system, strips, share in zip(piece.systems, piece.ties, piece.shares, strict=True):
+        heights += [system.shape[0], *map(len, strips)]
+        if share is not None:
+            heights.append(len(share.units))
     counts = {
-        c: s.nonlinear_values + sum(b.system.nonlinear_values for b in bent)
-        for c, s, bent in zip(piece.cells, piece.systems, piece.bent, strict=True)
+        c: sum(s.nonlinear_values for s in piece.systems_of(number)) for number, c in enumerate(piece.cells)
     }
     return heights, counts
 
@@ -140,8 +206,8 @@ def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
 def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
     """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
     parts = [np.empty(0)]
-    for cell, system, strips, jump, bent in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    for cell, system, strips, jump, bent, share in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
     ):
         parts.append(system.residual(w[cell]))
         if strips:
@@ -151,6 +217,8 @@ def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
                 stand_in = strips[b.strip].blocks[0][b.rows] @ w[cell]
                 found[b.places] += b.system.residual(w[cell]) - stand_in
             parts.append(found)
+        if share is not None:
+            parts.append(share.residual(cell, w))
     return np.concatenate(parts)
 
 
@@ -166,7 +234,7 @@ def misfits(
     for cell, system in zip(piece.cells, piece.systems, strict=True):
         r = system.residual(w[cell])
         for block in system.blocks:
-            if block.residual.region.is_inside or block.points.weights is not None:
+            if block.residual.region.is_inside:
                 continue
             strength = block.strength(w[cell], system.space, sizes, halves[cell])
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -180,8 +248,8 @@ def misfits(
 def values(piece: Piece, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
     found = [np.empty(0)]
-    for c, system, bent in zip(piece.cells, piece.systems, piece.bent, strict=True):
-        found += [s.values(w[c]) for s in (system, *(b.system for b in bent))]
+    for number, c in enumerate(piece.cells):
+        found += [s.values(w[c]) for s in piece.systems_of(number)]
     return np.concatenate(found)
 
 
@@ -198,8 +266,8 @@ def level(piece: Piece, u: float) -> Array:
 def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
     """The strips of J and b, linearised about v."""
     strips, targets, start = list[Strip](), [np.empty(0)], 0
-    for cell, system, ties, jump, bent in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, strict=True
+    for cell, system, ties, jump, bent, share in zip(
+        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
     ):
         stop = start + system.nonlinear_values
         J, b = system.linearise(v[start:stop])
@@ -216,6 +284,12 @@ def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
             wanted[part.places] += target
         strips += [Strip((cell,), (J,)), *faces]
         targets += [b, wanted]
+        if share is not None:
+            stop = start + share.system.nonlinear_values
+            slopes, target = share.system.linearise(v[start:stop])
+            start = stop
+            strips.append(Strip((cell, *share.links), share.blocks(slopes)))
+            targets.append(target)
     return tuple(strips), np.concatenate(targets)
 
 

@@ -102,6 +102,10 @@ class StreamedSystem:
         """r(w), (rows,)."""
         return np.concatenate([p.system(self.space).residual(w) for p in self.pieces])
 
+    def terms(self, w: Array) -> Array:
+        """Σ|terms| of each row, (rows,)."""
+        return np.concatenate([p.system(self.space).terms(w) for p in self.pieces])
+
     def jacobian(self, w: Array) -> Rows:
         """J(w), (rows, columns)."""
         return self.linearise(self.values(w))[0]

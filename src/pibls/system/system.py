@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,15 @@ class Block:
             self.residual.rest(self.points.sites[0], self.points.normals, self.data, jets)
         )
 
+    def terms(self, w: Array, space: Whole) -> Array:
+        """Σ|terms| of each row."""
+        r, X, normals = self.residual, self.points.sites[0], self.points.normals
+        jets = space.values(self.points.sites, (*r.linear, *r.nonlinear), w)
+        linear, nonlinear = np.abs(jets[: len(r.linear)]), jets[len(r.linear) :]
+        sizes = (np.abs(r.coefficients(X, normals, self.data)) * linear).sum(axis=0)
+        sizes += (np.abs(self.partials(nonlinear)) * np.abs(nonlinear)).sum(axis=0)
+        return self.points.summed(sizes)
+
     def partials(self, jets: Array) -> Array:
         return self.residual.partials(self.points.sites[0], self.points.normals, self.data, jets)
 
@@ -103,6 +112,13 @@ class System:
                 r[block.rows] += block.rest(block.values(w, self.space))
         return np.asarray(r)
 
+    def terms(self, w: Array) -> Array:
+        """Σ|terms| of each row, (rows,)."""
+        out = np.zeros(self.shape[0])
+        for block in self.blocks:
+            out[block.rows] += block.terms(w, self.space)
+        return out
+
     def jacobian(self, w: Array) -> Array:
         """J(w), (rows, columns). Of a linear system it is the stored matrix: do not write into it."""
         return self.linearise(self.values(w))[0]
@@ -116,6 +132,26 @@ class System:
         """v of the function with coefficients w in any space."""
         parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> System | None:
+        """The same matrix with the data of points moved along an axis; None where it is another one."""
+        constant = np.empty_like(self.constant)
+        blocks = []
+        for block in self.blocks:
+            r = residuals.get(block.name)
+            if r is None:
+                return None
+            before = block.points
+            points = PointSet(tuple(_later(X, axis, shift) for X in before.sites), before.normals)
+            X, data = points.sites[0], r.known_data(points.sites[0])
+            old = block.residual.coefficients(before.sites[0], before.normals, block.data)
+            if not np.array_equal(r.coefficients(X, points.normals, data), old):
+                return None
+            constant[block.rows] = r.rest(X, points.normals, data, np.empty((0, len(X))))
+            blocks.append(Block(r, points, block.rows, data, ()))
+        if not np.isfinite(constant).all():
+            return None
+        return replace(self, space=space, blocks=tuple(blocks), constant=constant)
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
@@ -196,11 +232,11 @@ def _assemble_region(
     data = [r.known_data(X) for r in residuals]
     coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
     for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
-        _check_finite(a, residual, X, "a coefficient")
-        _check_finite(values, residual, X, "a Python function")
+        check_finite(a, residual, X, "a coefficient")
+        check_finite(values, residual, X, "a Python function")
         if not residual.nonlinear:
             rest = residual.rest(X, points.normals, values, np.empty((0, n)))
-            _check_finite(rest[None, :], residual, X, "the source or value")
+            check_finite(rest[None, :], residual, X, "the source or value")
             constant[row] += points.summed(rest)
     kept: dict[Jet, Array] = {
         _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
@@ -302,6 +338,8 @@ def _terms(
 def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> None:
     """target[i] += Σ w c phi over the points of row i, for phi of the points from ``start`` on."""
     q = weights.shape[1]
+    if not q:
+        return  # a cell without a share in the integral
     w = weights.ravel()[start : start + len(phi)] * c
     first, last = start // q, (start + len(phi) - 1) // q
     for i in range(first, last + 1):
@@ -309,7 +347,8 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
         target[i] += w[mine] @ phi[mine]
 
 
-def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
+def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
+    """Raise an error that names the place where a value is infinite or undefined."""
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -320,3 +359,9 @@ def _check_finite(values: Array, residual: Residual, X: Array, what: str) -> Non
             got=f"{values[row, column]} for {what} at the point ({place})",
             remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
         )
+
+
+def _later(X: Array, axis: int, shift: float) -> Array:
+    out = X.copy()
+    out[:, axis] += shift
+    return out

@@ -66,6 +66,9 @@ class TiedSystem:
     def residual(self, w: Array) -> Array:
         return self.system.residual(w[self.index])
 
+    def terms(self, w: Array) -> Array:
+        return self.system.terms(w[self.index])
+
     def values(self, w: Array) -> Array:
         return self.system.values(w[self.index])
 

@@ -11,8 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Polygon
 from pibls.domain.vertices import points_of
-from pibls.errors import ProblemError
-from pibls.optional import need
+from pibls.errors import ProblemError, need
 
 Rings: TypeAlias = list[Array]
 """Closed lines, each (n, 2), the first point not repeated."""

@@ -38,13 +38,14 @@ def cover(
         faces, lengths = faces_of(domain), lengths_of(domain)
         sizes = _sizes(Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
+        shares = _shares(Same(faces), owns, probes)
     else:
         lengths = box[:, 1] - box[:, 0]
         faces = parts_in(domain, box)
         sizes = np.array([f.measure(lengths) for f in faces])
         total = 2.0 * (d - (time_of(domain) is not None))  # the sides of a box in its own units
-    shares = np.array([_share(f, owns, probes) for f in faces])
-    shares *= np.array([admits(f) for f in faces])
+        shares = np.array([_share(f, owns, probes) for f in faces])
+    shares = shares * np.array([admits(f) for f in faces])
     counts = _apportion(points.boundary * sizes * shares / total)
     name = points.boundary_rule or points.rule
     parts = [
@@ -59,6 +60,12 @@ def cover(
 def _sizes(same: Same, lengths: tuple[float, ...]) -> Array:
     """The sizes of the faces of a domain: with many conditions they are asked for as many times."""
     return np.array([face.measure(np.array(lengths)) for face in same.faces])
+
+
+@lru_cache(maxsize=256)
+def _shares(same: Same, owns: Masking | None, probes: int) -> Array:
+    """The parts of all faces: those of 40 holes with a condition each are asked for at every attempt."""
+    return np.array([_share(face, owns, probes) for face in same.faces])
 
 
 def _share(face: Face, owns: Masking | None, probes: int) -> float:

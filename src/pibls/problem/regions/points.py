@@ -79,6 +79,14 @@ class PointSet:
     def __len__(self) -> int:
         return len(self.normals)
 
+    def select(self, keep: Mask) -> PointSet:
+        """Some of the points; of integrals the rows of which all points stay."""
+        if self.weights is None:
+            return PointSet(tuple(s[keep] for s in self.sites), self.normals[keep])
+        rows = keep.reshape(self.weights.shape).all(axis=1)
+        points = np.repeat(rows, self.weights.shape[1])
+        return PointSet(tuple(s[points] for s in self.sites), self.normals[points], self.weights[rows])
+
     @classmethod
     def inside(cls, X: Array) -> PointSet:
         """Points without normals."""

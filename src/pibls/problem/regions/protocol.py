@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain
+from pibls.domain.gauss import Rule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet
@@ -49,6 +50,12 @@ class Region(Protocol):
     @property
     def is_sum(self) -> bool:
         """Whether its points make rows together, which residuals of one name share: an integral."""
+
+    def is_divisible(self, domain: Domain) -> bool:
+        """Whether cells can each take their part of it."""
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
 
     @property
     def is_rim(self) -> bool:
@@ -118,6 +125,12 @@ class Place:
     @property
     def continues(self) -> bool:
         return False
+
+    def is_divisible(self, domain: Domain) -> bool:
+        return True
+
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        raise NotImplementedError
 
     @property
     def has_normal(self) -> bool:

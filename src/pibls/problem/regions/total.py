@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, faces_of, space_of, time_of, within
+from pibls.domain import Domain, box_of, faces_of, space_of, time_of
+from pibls.domain.cut import Cut, around, bounded, middles
 from pibls.domain.gauss import Rule
-from pibls.domain.piece import bounded
-from pibls.domain.quadrature import rule_boundary, rule_common, rule_inside, rule_rim, rule_slice, settled
+from pibls.domain.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Place, Region
@@ -22,6 +22,8 @@ from pibls.problem.regions.protocol import Pen, Place, Region
 _MOST_POINTS = 40_000
 _MOST_DIMENSIONS = 6
 _OTHER = 5  # nodes more, at random
+_IN_CELL, _FINEST_IN_CELL = 0.8, 40
+_KEPT = 8192  # rules of cells
 _FINEST = {1: 200, 2: 160, 3: 40}
 
 
@@ -77,13 +79,14 @@ class Along:
     def rule(self, space: Domain, n: int) -> Rule:
         region = self.region
         if region.is_boundary:
-            ground, mine = bounded(space)
-            return rule_boundary(ground, n, lambda found: region.mask(found) & mine(found))
+            bounding, mine = bounded(space)
+            return rule_faces(bounding, n, box_of(space), lambda found: region.mask(found) & mine(found))
         plane = region.plane()
         if plane is not None:
             return rule_slice(space, *plane, n, region.holds)
-        faces = getattr(region, "faces", ())
-        return rule_rim(faces, n, box_of(space), lambda X: within(space, X) & region.relation(X))  # type: ignore[attr-defined]
+        rims, keep = around(space, getattr(region, "faces", ()))
+        relation: Any = getattr(region, "relation")  # noqa: B009
+        return rule_faces(rims, n, box_of(space), lambda found: keep(found.points) & relation(found.points))
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return self.region.words(coordinates, pen)
@@ -96,7 +99,8 @@ class Nothing:
     has_normal = False
 
     def rule(self, space: Domain, n: int) -> Rule:
-        return Rule.inside(box_of(space).mean(axis=1)[None, :], np.ones(1))
+        X = middles(space)
+        return Rule.inside(X, np.ones(len(X)))
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return ""
@@ -125,14 +129,11 @@ class Total(Place):
         *,
         name: str = "",
     ) -> PointSet:
-        if box is not None:
-            raise ProblemError(
-                name or "integral",
-                expected="one basis for the whole domain",
-                got="cells or windows, which an integral would couple all at once",
-                remedy="Leave basis out, or give one basis such as Waves(400, scale=12).",
-            )
         space = space_of(domain)
+        if box is not None:
+            d = len(space.coordinates)
+            rule = self.rule_in(domain, box[:d], _count(points.interior, d, in_cell=True))
+            return self._over(rule, domain, points, rng, box)
         n = _count(points.interior, len(space.coordinates))
         if not all(face.has_chart for face in faces_of(space)):
             # Two solutions must not share what a rule of low order leaves.
@@ -154,11 +155,29 @@ class Total(Place):
         """Whether it is there once, whatever the pieces."""
         return isinstance(self.extent, Nothing)
 
-    def _over(self, found: Rule, domain: Domain, points: Points, rng: np.random.Generator) -> PointSet:
+    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Points and weights in a cell of space, about n along each of its sides."""
+        return _rule_in(self.extent, space_of(domain), box, n)
+
+    def is_divisible(self, domain: Domain) -> bool:
+        """Whether cells can each take their share: curves and flat sides can be cut, surfaces cannot."""
+        space = space_of(domain)
+        faces = faces_of(space)
+        flat = all(face.plane() is not None for face in faces)
+        return flat or (len(space.coordinates) <= 2 and all(face.has_chart for face in faces))
+
+    def _over(
+        self,
+        found: Rule,
+        domain: Domain,
+        points: Points,
+        rng: np.random.Generator,
+        box: Array | None = None,
+    ) -> PointSet:
         d, q = len(space_of(domain).coordinates), len(found.weights)
         if time_of(domain) is None:
             return PointSet((found.points,), found.normals, found.weights[None, :])
-        start, stop = box_of(domain)[-1]
+        start, stop = (box_of(domain) if box is None else box)[-1]
         m = ceil(points.interior ** (1 / (d + 1))) + 4
         t = start + (stop - start) * CLOSED_RULES["chebyshev"](m, 1, rng)[:, 0]
         X = np.column_stack([np.tile(found.points, (len(t), 1)), np.repeat(t, q)])
@@ -172,11 +191,28 @@ class Total(Place):
         return self.extent.words(coordinates, pen)
 
 
-def _count(interior: int, d: int) -> int:
+def _count(interior: int, d: int, *, in_cell: bool = False) -> int:
     """Nodes along each side for functions that as many points inside resolve."""
+    if in_cell and d > 1:
+        return int(ceil(_IN_CELL * interior ** (1 / d)) + 4)
     wanted = interior // 2 + 16 if d == 1 else ceil((1.2 if d == 2 else 1.6) * interior ** (1 / d)) + 6
     # In steps, so that few rules are made.
     return int(min(8 * ceil(wanted / 8), _MOST_POINTS ** (1 / d), 200))
+
+
+_cut: dict[tuple[int, int, bytes, int], tuple[Extent, Domain, Rule]] = {}
+
+
+def _rule_in(extent: Extent, space: Domain, box: Array, n: int) -> Rule:
+    """The rule of a cell, made once: cells stay as they are while others are divided."""
+    key = (id(extent), id(space), box.tobytes(), n)
+    if key not in _cut:
+        if len(_cut) > _KEPT:
+            _cut.clear()
+        cell = Cut(space, box)
+        most = n if not cell.is_crossed and extent == Within(None) else _FINEST_IN_CELL
+        _cut[key] = extent, space, settled(lambda m: extent.rule(cast("Domain", cell), m), n, most)
+    return _cut[key][2]
 
 
 _made: list[tuple[Extent, Domain, int, Rule]] = []

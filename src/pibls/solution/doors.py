@@ -1,4 +1,4 @@
-"""solution.plot(), solution.save(path), …: the ways out of solutions and problems, as plain methods.
+"""solution.plot(), solution.save(path), …: the ways out of solutions, as plain methods.
 
 Data flows one way, so a solution knows nothing of pictures and files. Each method here imports its code
 when it is called: `import pibls` stays quick, and signatures, help() and completion are ordinary ones,
@@ -16,27 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from pibls.after.goals import Goal
     from pibls.arrays import Array
-    from pibls.problem import Problem
     from pibls.solution import Solution
-
-
-class ProblemDoors:
-    """What a problem can be turned into."""
-
-    def _repr_html_(self) -> str:
-        """HTML for a notebook: the equations and conditions, and a sketch of the domain."""
-        from pibls.notebook.problem import problem_html
-
-        return problem_html(cast("Problem", self))
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """The domain, each part of its boundary in the colour of the condition that holds there.
-
-        Where nothing holds the line is grey and dashed. Returns the Matplotlib axes.
-        """
-        from pibls.notebook.picture import plot_problem
-
-        return plot_problem(cast("Problem", self), ax=ax)
 
 
 class SolutionDoors:

@@ -12,12 +12,12 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
 from pibls.diagnose.coverage import uncovered
-from pibls.doors import SolutionDoors
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
-from pibls.space import Space, Windows
+from pibls.solution.doors import SolutionDoors
+from pibls.space import Space
 from pibls.status import Status
 
 _NAMED = 3  # corners
@@ -93,9 +93,7 @@ class Solution(SolutionDoors):
     @property
     def windows(self) -> tuple[tuple[float, float], ...]:
         """(start, stop) of each window in time; empty where the solution is in one piece."""
-        if isinstance(self.space, Windows):
-            return tuple(zip(self.space.edges[:-1], self.space.edges[1:], strict=True))
-        return ()
+        return self.space.windows
 
     @property
     def nodes(self) -> int:

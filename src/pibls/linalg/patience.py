@@ -1,0 +1,26 @@
+"""Whether there is still time: asked on the way of whatever may take long, whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_check: ContextVar[Callable[[], None] | None] = ContextVar("pibls_patience", default=None)
+
+
+def go_on() -> None:
+    """Nothing, as long as there is time; else what `asked` was given raises."""
+    check = _check.get()
+    if check is not None:
+        check()
+
+
+@contextmanager
+def asked(check: Callable[[], None] | None) -> Iterator[None]:
+    """A context in which `go_on` calls ``check``; None: whatever is done there may take its time."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
