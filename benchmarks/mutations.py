@@ -48,7 +48,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
 
-THRESHOLDS = "search/thresholds.py"
+THRESHOLDS = "search/thresholds/"
 ROOMS = ("search", "solver", "linalg", "space", "system")
 """Where numbers with names in capitals are thresholds, as long as they are not all in one place."""
 FACTORS = (1e3, 1e-3)
@@ -80,7 +80,8 @@ def mutants(root: Path) -> tuple[list[Mutant], list[str]]:
             found.append(Mutant(name, file, at, at + len(old), new))
         else:
             lost.append(f"{name} ({len(places)} times)")
-    files = [THRESHOLDS] if THRESHOLDS in sources else [f for f in sources if f.split("/")[0] in ROOMS]
+    files = [f for f in sources if f.startswith(THRESHOLDS)]
+    files = files or [f for f in sources if f.split("/")[0] in ROOMS]
     for file in files:
         found += thresholds(file, sources[file])
     return found, lost

@@ -22,31 +22,9 @@ from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
+from pibls.search.thresholds import AXES
 from pibls.space import Lattice
 from pibls.system.products import Boxed, Side
-
-_FIRST = ((1e-5, 10), (1e-7, 12), (1e-9, 14), (0.0, 16))
-"""A tolerance, and the polynomials of a piece from there on."""
-_MOST = 28  # polynomials of a piece
-_WAVES = 22  # and of one for many waves
-_PER_DEGREE = 0.3  # decay over a piece that each of its degrees resolves
-_PHASE = 0.1  # of the tolerance, for waves
-_LOOKED = {2: 160, 3: 40}  # points along each axis at which data are looked for
-_LINES = 6  # through so many places, and as many at random
-_LOCATED = 0.02  # of the largest value: what pieces leave of data at first
-_PIECES, _DEPTH = 24, 10
-_TOWARDS = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
-_GAINED, _LEVELS_AT_ONCE = 1.6, 3  # … again and again, for so many digits each: those of r² log r
-_POWER = 0.5  # of what a straight line misses the digits by: a power that misses less is one
-_LEVELS = (0.5, 0.8)  # of all degrees: between these it is taken how fast coefficients fall
-_FROM = 2  # the first degree that is looked at
-_SPARE = 0.2  # digits that are aimed at beyond the limit
-_LEAST_RATE = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
-_HALVED = 0.8  # of the digits of all degrees: what a half has more than the whole
-_AT_ONCE = 1  # halvings: more of what is not resolved at all would be too many
-_LAST = 6  # one of so many degrees, and at least two: there coefficients are to be small
-_JOINED = 0.4  # of the digits by which the coefficients fall in both of two pieces: what they fall by in one
-_SHORTEST = 1e-11  # of an axis
 
 
 @dataclass(frozen=True)
@@ -91,7 +69,7 @@ class Axes:
 def first_axes(bench: Bench, boxed: Boxed) -> Axes:
     """The first pieces."""
     d = len(bench.box)
-    n0 = next(n for tol, n in _FIRST if bench.tol >= tol)
+    n0 = next(n for tol, n in AXES.first if bench.tol >= tol)
     n0 = max(n0, 2 * max(boxed.orders) + 4)
     found = list(sites(bench))
     waves = waves_across(bench)
@@ -101,12 +79,12 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
         n = n0
         cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
         if waves[axis] > 0:
-            n = _WAVES
-            per = 2.0 * n / math.e * (_PHASE * bench.tol) ** (1.0 / n) / math.pi
+            n = AXES.waves
+            per = 2.0 * n / math.e * (AXES.phase * bench.tol) ** (1.0 / n) / math.pi
             cuts |= set(np.linspace(low, high, max(math.ceil(waves[axis] / per), 1) + 1).tolist())
         for site in found:
             if site.axis == axis:
-                cuts |= _graded(float(low), float(high), site.level, _PER_DEGREE * n / site.rate)
+                cuts |= _graded(float(low), float(high), site.level, AXES.per_degree * n / site.rate)
         edges.append(_resolving(tuple(sorted(cuts)), lines[axis], n))
         sizes.append(n)
     assert len(edges) == d
@@ -115,7 +93,7 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
 
 def tail_of(S: Array) -> Array:
     """The largest of the last coefficients of each piece, (P,)."""
-    return np.asarray(S[:, -max(S.shape[1] // _LAST, 2) :].max(axis=1))
+    return np.asarray(S[:, -max(S.shape[1] // AXES.last, 2) :].max(axis=1))
 
 
 def spectra_of(C: Array) -> list[Array]:
@@ -147,23 +125,23 @@ def _finer(
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log10(np.maximum(fallen, 1e-300))
         missing = np.log10(np.maximum(tail_of(S), 1e-300) / limit)
-    missing = np.where(missing > 0, missing + _SPARE, 0.0)
-    middle, last = (math.ceil(share * n) for share in _LEVELS)
+    missing = np.where(missing > 0, missing + AXES.spare, 0.0)
+    middle, last = (math.ceil(share * n) for share in AXES.levels)
     rate = (logs[:, middle] - logs[:, last]) / (last - middle)
     whole = edges[-1] - edges[0]
-    open_ = (missing > 0) & (np.diff(edges) > _SHORTEST * whole)
+    open_ = (missing > 0) & (np.diff(edges) > AXES.shortest * whole)
     slow = open_ & _falls_as_power(logs)
     ends = np.zeros(P, dtype=bool)
     ends[[0, -1]] = True
     towards = slow & ends
     smooth = open_ & ~towards
-    levels = np.where(towards, np.clip(np.ceil(missing / _GAINED), 1, _LEVELS_AT_ONCE), 0).astype(int)
-    rate = np.maximum(rate, _LEAST_RATE)
+    levels = np.where(towards, np.clip(np.ceil(missing / AXES.gained), 1, AXES.levels_at_once), 0).astype(int)
+    rate = np.maximum(rate, AXES.least_rate)
     best: tuple[float, int, Array] | None = None
-    for size in range(n, max(_MOST, n) + 1):
+    for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
-        halvings = np.where(lacking > 0, np.ceil(np.log2(1.0 + lacking / (_HALVED * rate * size))), 0.0)
-        halvings = np.minimum(halvings, _AT_ONCE)
+        halvings = np.where(lacking > 0, np.ceil(np.log2(1.0 + lacking / (AXES.halved * rate * size))), 0.0)
+        halvings = np.minimum(halvings, AXES.at_once)
         total = size * float((2.0**halvings).sum() + levels.sum())
         if best is None or total < best[0]:
             best = total, size, halvings
@@ -175,7 +153,7 @@ def _finer(
         if p in joined:
             continue
         if towards[p]:
-            steps = _TOWARDS ** np.arange(1.0, levels[p] + 1.0)
+            steps = AXES.towards ** np.arange(1.0, levels[p] + 1.0)
             out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
             out += (b - (b - a) * steps).tolist() if p == P - 1 else []
         else:
@@ -187,13 +165,13 @@ def _finer(
 
 def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:
     """Whether digits (P, n) fall with the logarithm of the degree, not with the degree: a singular end."""
-    degrees = np.arange(_FROM, logs.shape[1], dtype=float)
+    degrees = np.arange(AXES.lowest, logs.shape[1], dtype=float)
     left = []
     for s in (np.log(degrees), degrees):
         A = np.stack([np.ones_like(s), s], axis=1)
-        L = logs[:, _FROM:].T
+        L = logs[:, AXES.lowest :].T
         left.append(np.sum((L - A @ np.linalg.lstsq(A, L, rcond=None)[0]) ** 2, axis=0))
-    return np.asarray(left[0] < _POWER * left[1])
+    return np.asarray(left[0] < AXES.power * left[1])
 
 
 def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[float]) -> set[int]:
@@ -206,7 +184,7 @@ def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[flo
             continue
         size = float(max(fallen[p, 0], fallen[p + 1, 0]))
         both = float(max(tail[p], tail[p + 1]))
-        if size <= 0 or both <= 0 or size * (both / size) ** _JOINED < 0.1 * limit:
+        if size <= 0 or both <= 0 or size * (both / size) ** AXES.joined < 0.1 * limit:
             out.add(p)
     return out
 
@@ -230,7 +208,7 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
     d = len(bench.box)
     out: list[list[Along]] = [[] for _ in range(d)]
     rng = bench.stream(7, 1)
-    count = _LOOKED[d]
+    count = AXES.looked[d]
     low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
     for held in (None, *boxed.sides):
         free = [i for i in range(d) if held is None or i != held.axis]
@@ -242,13 +220,13 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
         X = low + lengths * X
         size = np.nan_to_num(np.abs(_data(boxed, held, X)[0]))
         chosen = [X[np.argmax(size)]]
-        for _ in range(_LINES - 1):
+        for _ in range(AXES.lines - 1):
             # The next largest that is not next to those.
             far = np.all([(np.abs((X - c) / lengths)).max(axis=1) > 0.1 for c in chosen], axis=0)
             if not far.any():
                 break
             chosen.append(X[np.argmax(np.where(far, size, -1.0))])
-        chosen += list(X[rng.integers(len(X), size=_LINES)])
+        chosen += list(X[rng.integers(len(X), size=AXES.lines)])
         for axis in free:
             out[axis].append(_through(boxed, held, np.array(chosen), axis))
     return out
@@ -289,8 +267,8 @@ def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[fl
             looked[a, b] = [np.nan_to_num(f(t), posinf=0.0, neginf=0.0) @ matrix.T for f in lines]
         return looked[a, b]
 
-    for _ in range(_DEPTH):
-        if len(edges) > _PIECES:
+    for _ in range(AXES.depth):
+        if len(edges) > AXES.pieces:
             break
         found = [coefficients(a, b) for a, b in itertools.pairwise(edges)]
         sizes = [np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))]
@@ -298,9 +276,8 @@ def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[fl
         for (a, b), piece in zip(itertools.pairwise(edges), found, strict=True):
             # Of each function the lines through all places together: one that is tiny there is not looked at.
             tails = [tail_of(np.abs(c)) for c in piece]
-            if any(
-                bool((t > _LOCATED * max(z.max(), 1e-300)).any()) for t, z in zip(tails, sizes, strict=True)
-            ):
+            limits = [AXES.located * max(z.max(), 1e-300) for z in sizes]
+            if any(bool((t > limit).any()) for t, limit in zip(tails, limits, strict=True)):
                 cuts.add(0.5 * (a + b))
         if len(cuts) == len(edges):
             break

@@ -24,17 +24,13 @@ from pibls.search.estimate import Where
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import Pieced, PieceFamily
-from pibls.search.thresholds import DEFAULT, Thresholds
+from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
 from pibls.system.even_odd import Inversion, inversion_of
 from pibls.system.judging import Known
 from pibls.system.points import Points, PointSet, place
 
-_HELD_OUT = {1: 160, 2: 320, 3: 600}
-_SCANNED = 10_000  # points at which the data are looked at for narrow extremes
 _SCAN = 20  # the seed of these points: they are the same for every solve of a problem
-_EXTREMES = 24
 _KEPT = 32  # seeds whose points are kept for the next solve of a problem
-_ENDING = 3  # every so many points is looked at once more at the end of time
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class Bench:
         if again is not None and again.lowered is lowered:
             return replace(again, tol=tol, moved=[])
         d = lowered.dimension
-        n = _HELD_OUT.get(d, 1000)
+        n = BENCH.held_out.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
@@ -116,7 +112,7 @@ class Bench:
     def in_pieces(self, materials: Materials) -> Bench:
         """The same in pieces: each has as many points that judge."""
         pieced = Pieced(self.lowered, materials, self.extra)
-        n = _HELD_OUT.get(self.lowered.dimension, 1000)
+        n = BENCH.held_out.get(self.lowered.dimension, 1000)
         held_out, interfaces = pieced.held_out(n, n // 2, "halton", self.stream(0, 1))
         held_out = {r: _judged(r, found, self.extra) for r, found in held_out.items()}
         accepting, on = pieced.held_out(n, n // 2, "uniform", self.stream(6, 1))
@@ -204,9 +200,9 @@ def _with_extremes(
 
 
 def _peak(residual: Residual, domain: Domain) -> Peak:
-    X = np.asarray(domain.interior(_SCANNED, np.random.default_rng(_SCAN)), dtype=float)
+    X = np.asarray(domain.interior(BENCH.scanned, np.random.default_rng(_SCAN)), dtype=float)
     size = _data_size(residual, X)
-    largest = np.argpartition(np.nan_to_num(size), -_EXTREMES)[-_EXTREMES:]
+    largest = np.argpartition(np.nan_to_num(size), -BENCH.extremes)[-BENCH.extremes :]
     return Peak(float(np.nanmax(size, initial=0.0)), X[largest])
 
 
@@ -226,7 +222,7 @@ def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
 
 def _at_the_end(X: Array, evolution: Evolution) -> Array:
     """Some of the points, moved to the end of time: no condition holds there, and errors are largest."""
-    out = X[::_ENDING].copy()
+    out = X[:: BENCH.ending].copy()
     out[:, evolution.axis] = evolution.stop
     return out
 

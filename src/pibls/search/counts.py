@@ -7,15 +7,10 @@ from dataclasses import replace
 from typing import cast
 
 from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
+from pibls.search.thresholds import COUNTS
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
 
-_CROWDED = 2
-"""Points on the boundary where functions are singular on it, over the usual number: on half of the points
-the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
-_PLAIN, _MOST_ON_FACES = 3, 3.0
-"""In more dimensions than three, points on all faces together for each function: the rule of a square would
-put 25,000 of them around a cube of ten dimensions with 900 functions."""
 ROUGH = 3.0
 """Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
 
@@ -42,11 +37,11 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     faces = [face * max(1.0, s) for s in lean]
     space = d - 1 if time_of(domain) is not None else d
     rule = "chebyshev" if d == 2 else "sobol"
-    if d > _PLAIN:
-        faces = [min(face, _MOST_ON_FACES * nodes / (2 * d)) for face in faces]
+    if d > COUNTS.plain:
+        faces = [min(face, COUNTS.most_on_faces * nodes / (2 * d)) for face in faces]
     boundary = int(2 * space * max(faces[:space]) * (_longer(domain) if d == 2 else 1.0))
     if any(getattr(part, "is_crowded", False) for part in getattr(spec, "parts", ())):
-        boundary *= _CROWDED
+        boundary *= COUNTS.crowded
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
 
 

@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from pibls.basis import BasisSpec, Waves
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import few_coordinates
-
-_LOW_SHARE = 0.6  # of the nodes, in four dimensions and more, for functions of one or two coordinates …
-_OTHER_SHARES = (0.3,)
-"""… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200 functions, 2e-6
-with 0.3 (and 55e-6 with none)."""
-_LEAST_GROUP = 8
+from pibls.search.thresholds import FAMILY
 
 
 @dataclass(frozen=True)
@@ -20,7 +15,7 @@ class WaveFamily:
     """Waves with |w| ≤ R(N, d), stretched per coordinate."""
 
     stretch: tuple[float, ...]
-    low: float = _LOW_SHARE
+    low: float = FAMILY.low_share
     """The share of functions of one or two coordinates."""
 
     @classmethod
@@ -32,7 +27,7 @@ class WaveFamily:
         d = len(self.stretch)
         subsets = few_coordinates(d) if d > 3 else []
         each = 2 * int(self.low * nodes / (2 * len(subsets))) if subsets else 0
-        if each < _LEAST_GROUP:
+        if each < FAMILY.least_group:
             subsets, each = [], 0
         dense = nodes - each * len(subsets)
         radius = shrink * scale_for("waves", max(dense, 32), d)
@@ -50,7 +45,7 @@ class WaveFamily:
 
     def shares(self) -> list[WaveFamily]:
         """The same with fewer functions of few coordinates, where there are any."""
-        return [replace(self, low=low) for low in _OTHER_SHARES] if len(self.stretch) > 3 else []
+        return [replace(self, low=low) for low in FAMILY.other_shares] if len(self.stretch) > 3 else []
 
     def neighbours(self) -> list[WaveFamily]:
         """The families that lean towards one coordinate more."""

@@ -9,10 +9,10 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
+from pibls.search.thresholds import MARCH
 from pibls.space import Cells, Whole, Windows
 
 LATE = "the time limit was reached"
-_RESIDUAL_FLOOR = 3e-12  # no residual next to its terms is smaller
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Demand:
 
     def above(self, bench: Bench) -> Demand:
         """The same, but nothing below rounding."""
-        return Demand(max(self.tail, floor_of(bench)), max(self.residual, _RESIDUAL_FLOOR))
+        return Demand(max(self.tail, floor_of(bench)), max(self.residual, MARCH.residual_floor))
 
 
 def floor_of(bench: Bench) -> float:

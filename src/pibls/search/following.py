@@ -18,20 +18,12 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norm
 from pibls.search.evolution import jumps_in_time
 from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
+from pibls.search.thresholds import FOLLOWING
 from pibls.search.ways import InWaves, Way
 from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
-
-_FIRST, _SECOND = (0.6, 1.0), (1.0, 1.2)
-"""Shares of what is left of the time limit, and of the limit itself, after which a solution, and the second
-one beside it, are stopped: without the second, which takes about as long, nothing is known of the error."""
-_TIMES = 6  # places in each window and cell where two solutions are compared
-_SHARE = 0.4  # … for each of its functions
-_MOST = 20_000
-_GAINED = 0.1
-_LATER = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)  # times the layer: from when on an estimate may be promised
 
 
 @dataclass
@@ -91,7 +83,7 @@ class WindowPlan(Plan):
         # The first window that is resolved need not be the first that is right: the two agree a little later.
         e = first.evolution
         began, late = self.notes["promised"], everywhere
-        for factor in _LATER:
+        for factor in FOLLOWING.later:
             since = e.start + factor * (began - e.start)
             if abs(since - e.start) > self.way.layer * abs(e.stop - e.start):
                 break
@@ -124,8 +116,8 @@ class WindowPlan(Plan):
             return
         most, aim = self.way.tighter
         share = min(most, aim * self.bench.tol / excess)
-        if excess > _GAINED * self._excess:
-            share *= _GAINED  # what was asked for less of was not what is left
+        if excess > FOLLOWING.gained * self._excess:
+            share *= FOLLOWING.gained  # what was asked for less of was not what is left
         self._excess = excess
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
@@ -134,7 +126,7 @@ class WindowPlan(Plan):
         self._key += 1
         assert self.demand is not None
 
-        until = self.budget.until(*(_FIRST if before is None else _SECOND))
+        until = self.budget.until(*(FOLLOWING.first if before is None else FOLLOWING.second))
 
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check(until)
@@ -205,7 +197,7 @@ class WindowPlan(Plan):
             # A piece with many functions has room for an error in many places: at the root of their number
             # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.
             tree = window.space.tree_over(bench.box)
-            U = spread(max(_TIMES, int(_SHARE * window.space.nodes / len(tree))), d, 7)
+            U = spread(max(FOLLOWING.times, int(FOLLOWING.share * window.space.nodes / len(tree))), d, 7)
             for box in tree.boxes:
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
                 X[:, e.axis] = window.start + (window.stop - window.start) * U[:, e.axis]
@@ -213,8 +205,8 @@ class WindowPlan(Plan):
             parts[-1][-1, e.axis] = window.stop
         X = np.concatenate(parts)
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
-        if len(X) > _MOST:
-            X = np.concatenate([X[:: len(X) // _MOST + 1], X[-1:]])  # the end of time is among them
+        if len(X) > FOLLOWING.most:
+            X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
         t = bench.where.even[:, e.axis]
         low, high = sorted((e.start if since is None else since, followed.until))
         X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]

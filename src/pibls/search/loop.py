@@ -17,18 +17,12 @@ from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
 from pibls.search.products import ProductPlan
+from pibls.search.thresholds import LOOP
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, Method
 from pibls.space import Space
 from pibls.status import Status
 from pibls.system.points import Points
-
-_POOR = 1e-2  # a residual above which nothing was found
-_ROUNDING = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
-_SOON = 0.5  # seconds that others may need before what weak corners bring is tried
-_FEW, _STEPS = 64, 4  # functions of each unknown that the last resort has, and its steps
-_TRIFLE = 0.02  # of what the best plan needs: an attempt that costs less is made where the last one gained
-_SHORT = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
 
 
 @dataclass
@@ -109,9 +103,11 @@ class Search:
             self.status = Status.TIME_LIMIT
         if self.found is None:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
-            few = min(_FEW * self.bench.lowered.unknowns, self.budget.max_nodes)
+            few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)
             free = replace(self.budget, time_limit=None, max_nodes=few)
-            waves = WavePlan(self.bench, free, method=GaussNewton(rounds=0, continuation=0, max_steps=_STEPS))
+            waves = WavePlan(
+                self.bench, free, method=GaussNewton(rounds=0, continuation=0, max_steps=LOOP.steps)
+            )
             with asked(None):
                 waves.advance()
             self.plans.append(waves)
@@ -119,10 +115,10 @@ class Search:
     def _spend(self) -> None:
         while True:
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
-            if self.later is not None and all(offer.remaining > _SOON for _, offer in offers):
+            if self.later is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_at_corners(self.later())
                 continue
-            if self.around is not None and all(offer.remaining > _SOON for _, offer in offers):
+            if self.around is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_around(self.around())
                 continue
             if not offers:
@@ -138,7 +134,7 @@ class Search:
                 return
             plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
             # Waves that do not yet resolve a wave gain little, and then everything at once.
-            trifles = [(p, o) for p, o in fitting if o.work < _TRIFLE * offer.remaining and p.is_gaining]
+            trifles = [(p, o) for p, o in fitting if o.work < LOOP.trifle * offer.remaining and p.is_gaining]
             plan, offer = min(trifles, key=lambda pair: pair[1].work, default=(plan, offer))
             if not hopeful and offer.work > 0.5 * self.budget.worked:
                 # What is not expected to help is not begun when it takes long, unless little is missing.
@@ -147,7 +143,7 @@ class Search:
                     self._at_the_end()
                     return
             expected = self.budget.pace(plan) * offer.work
-            if self.found is not None and expected > max(self.budget.spent, _SHORT):
+            if self.found is not None and expected > max(self.budget.spent, LOOP.short):
                 now = self.found
                 self.budget.tell(
                     Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
@@ -155,7 +151,7 @@ class Search:
             plan.hear_of(self.found)
             plan.advance()
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
-                math.inf if plan.is_last_word else _ROUNDING
+                math.inf if plan.is_last_word else LOOP.rounding
             )
             if at_floor and plan.is_last_word and self.around is not None:
                 before = len(self.plans)
@@ -207,7 +203,7 @@ class Search:
                 return
         # What is added for weak corners explains no contradiction: it has no say in this.
         usual = [plan for plan in self.plans if plan is not self.weak]
-        poor = self.found is None or self.found.relative > _POOR
+        poor = self.found is None or self.found.relative > LOOP.poor
         if (
             self.bench.pieced is None
             and self.bench.lowered.is_linear

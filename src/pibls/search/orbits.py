@@ -24,22 +24,13 @@ from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Orbit, Path
 from pibls.search.plan import Offer, Plan
 from pibls.search.shadow import Shadow, shadow
+from pibls.search.thresholds import ORBITS
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.line import Line
 from pibls.system.points import PointSet
-
-_MANY = 5  # unknowns from which fewer points are cheaper: a window costs their cube
-_POINTS = (32, 24)
-_TIGHTER = 0.01
-_AT_FLOOR = 10.0  # a tail within that factor of the least: to ask for less would change nothing
-_TIMES, _PLACES = 6, 256  # places in each window where two orbits are compared, and in all of them, at least
-_MOST = 20_000
-_DEVIATIONS = 2.0  # of what rounding makes of an orbit, beside the difference of two
-_EVERY = 16  # windows between two reports of how far it is
-_WORK = 2e-4  # of one step of Newton's method in a window, roughly
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,7 @@ def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:
     beginning = beginning_of(lowered, e, line.groups)
     if beginning is None:
         return None
-    points = _POINTS[lowered.unknowns >= _MANY]
+    points = ORBITS.points[lowered.unknowns >= ORBITS.many]
     return Setting(Collocation(line, Radau.of(points, max(e.orders))), beginning)
 
 
@@ -121,10 +112,12 @@ class OrbitPlan(Plan):
             self.status = Status.TOLERANCE
             return
         assert self.asked is not None
-        if self.asked.tail <= _AT_FLOOR * self.bench.limits.window_floor[0] or not math.isfinite(excess):
+        if self.asked.tail <= ORBITS.at_floor * self.bench.limits.window_floor[0] or not math.isfinite(
+            excess
+        ):
             self.status = Status.FLOOR
             return
-        share = min(_TIGHTER, 0.1 * self.bench.tol / excess)
+        share = min(ORBITS.tighter, 0.1 * self.bench.tol / excess)
         self.asked = Demand(self.asked.tail * share, self.asked.residual * share).above(self.bench)
 
     def _tell(self, path: Path, found: Attempt, excess: float | None) -> None:
@@ -153,7 +146,7 @@ class OrbitPlan(Plan):
 
     def _check(self, t: float, windows: int) -> None:
         self.budget.check()
-        if windows >= self._told + _EVERY:
+        if windows >= self._told + ORBITS.every:
             self._told = windows
             assert self._setting is not None
             nodes = self._setting.collocation.radau.size * windows
@@ -184,18 +177,18 @@ class OrbitPlan(Plan):
         assert self._setting is not None
         settings = {"basis": Chebyshev(self._setting.collocation.radau.size), "windows": len(path.steps)}
         outcome = Outcome(w, 0.0, path.effort, Status.SOLVED)
-        work = _WORK * path.effort
+        work = ORBITS.work * path.effort
         self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
         edges = path.edges
-        U = spread(max(_TIMES, _PLACES // (len(edges) - 1)), 1, 7)[:, 0].copy()
+        U = spread(max(ORBITS.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
-        if len(X) > _MOST:
-            X = X[:: len(X) // _MOST + 1]
+        if len(X) > ORBITS.most_places:
+            X = X[:: len(X) // ORBITS.most_places + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)
@@ -205,14 +198,16 @@ def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
     """What rounding alone makes of both orbits is added: they may be off alike by chance."""
     each = tuple(
         replace(
-            e, max=e.max + _DEVIATIONS * float(r.max()), l2=e.l2 + _DEVIATIONS * float(np.sqrt(np.mean(r**2)))
+            e,
+            max=e.max + ORBITS.deviations * float(r.max()),
+            l2=e.l2 + ORBITS.deviations * float(np.sqrt(np.mean(r**2))),
         )
         for e, r in zip(error.each, second.rounding, strict=True)
     )
     order = np.argsort(second.t)
     largest = second.rounding.max(axis=0)[order]
     history = tuple(
-        (t, e + _DEVIATIONS * float(np.interp(t, second.t[order], largest))) for t, e in error.history
+        (t, e + ORBITS.deviations * float(np.interp(t, second.t[order], largest))) for t, e in error.history
     )
     return replace(
         error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each, history=history

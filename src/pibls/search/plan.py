@@ -15,9 +15,8 @@ from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.scales import measured_against, natural_sizes
+from pibls.search.thresholds import LOOP
 from pibls.status import Status
-
-_POOR = 1e-2
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Plan(ABC):
     def made_no_progress(self) -> bool:
         """Whether its last attempt was no better than its first ones, and none was any good."""
         few = len(self.marks) < self.tries
-        return not few and min(self.marks) > _POOR and self.marks[-1] > 0.3 * self.marks[0]
+        return not few and min(self.marks) > LOOP.poor and self.marks[-1] > 0.3 * self.marks[0]
 
     def affords(self, work: float) -> bool:
         """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""

@@ -22,24 +22,13 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
+from pibls.search.thresholds import PRODUCTS
 from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import Solved, solved
 from pibls.space import Space
 from pibls.status import Status
 from pibls.system.products import Boxed, Rows
-
-_SHARE = 4  # products may have one coefficient for so many entries of the largest dense matrix
-_ROUNDS = 30
-_USUAL = {2: 0.08, 3: 0.04}  # work until the tolerance is met, roughly
-_BENT = 4.0  # times as much where the problem is not linear
-_LOOKED = {2: (6, 400), 3: (4, 80)}
-"""Points of each piece where two solutions are compared, and of an axis at most …"""
-_ENDS = 9
-"""… and so many towards each of its ends: without them an estimate was 0.6 of the error of r² log r."""
-_CLOSE = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
-_LEAST_SHARE = 0.02  # of the largest tail: what is asked for next at least
-_CLASH = 1e-3  # of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved
 
 
 @dataclass
@@ -60,7 +49,7 @@ class ProductPlan(Plan):
 
     def __post_init__(self) -> None:
         bench = self.bench
-        if bench.evolution is None and bench.pieced is None and bench.lowered.dimension in _USUAL:
+        if bench.evolution is None and bench.pieced is None and bench.lowered.dimension in PRODUCTS.usual:
             known = bench.kept.get("boxed")
             if known is None or known[0] is not bench.lowered:
                 known = bench.kept["boxed"] = bench.lowered, Boxed.of(bench.lowered, bench.domain, bench.box)
@@ -72,13 +61,15 @@ class ProductPlan(Plan):
 
     @property
     def _most(self) -> int:
-        return self.budget.max_nodes**2 // _SHARE
+        return self.budget.max_nodes**2 // PRODUCTS.share
 
     def offer(self) -> Offer | None:
-        if self.boxed is None or self.status is not None or self._ended or self._rounds >= _ROUNDS:
+        if self.boxed is None or self.status is not None or self._ended or self._rounds >= PRODUCTS.rounds:
             return None
         if self.axes is None or self._last is None:
-            usual = _USUAL[self.bench.lowered.dimension] * (1.0 if self.boxed.is_linear else _BENT)
+            usual = PRODUCTS.usual[self.bench.lowered.dimension] * (
+                1.0 if self.boxed.is_linear else PRODUCTS.bent
+            )
             return Offer(0.25 * usual, usual)
         if math.prod(self.axes.functions) > self._most:
             return None
@@ -116,7 +107,7 @@ class ProductPlan(Plan):
             return
         limit = bench.limits.cell_tail * bench.tol
         floor = worst < 1e-9 and (self._rate < 0.05 or worst < 10.0 * result.moved) and self._rounds > 1
-        if worst > _CLOSE * limit and not floor:
+        if worst > PRODUCTS.close * limit and not floor:
             self._refine(spectra, limit)
             return
         self._confirm(found, rows, result, spectra, floor)
@@ -153,7 +144,11 @@ class ProductPlan(Plan):
         else:
             # Errors fall as tails do.
             worst = max(float(tail_of(S).max()) for S in spectra)
-            share = max(0.5 * bench.tol / excess, _LEAST_SHARE) if math.isfinite(excess) else _LEAST_SHARE
+            share = (
+                max(0.5 * bench.tol / excess, PRODUCTS.least_share)
+                if math.isfinite(excess)
+                else PRODUCTS.least_share
+            )
             self._refine(spectra, share * worst)
 
     def _compared(
@@ -161,7 +156,7 @@ class ProductPlan(Plan):
     ) -> ErrorEstimate:
         """The estimate; what it is in each box is noted."""
         bench = self.bench
-        per, most = _LOOKED[len(rows.axes)]
+        per, most = PRODUCTS.looked[len(rows.axes)]
         rng = bench.stream(8, self._rounds)
         lines = [
             _looked_at(np.union1d(a.edges, b.edges), per, most, rng)
@@ -189,7 +184,7 @@ class ProductPlan(Plan):
         left, _ = rows.residual(result.U)
         for g, r in zip(rows.groups[1:], left[1:], strict=True):
             values = len(g.alphas) == 1 and not any(g.alphas[0]) and not g.residual.nonlinear
-            if values and float(np.abs(r).max()) > _CLASH * size * float(np.abs(g.known).max()):
+            if values and float(np.abs(r).max()) > PRODUCTS.clash * size * float(np.abs(g.known).max()):
                 return True
         return False
 
@@ -239,7 +234,7 @@ def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> A
     h = np.diff(edges)
     count = max(min(per, most // len(h)), 1)
     t = edges[:-1, None] + h[:, None] * (0.5 - 0.5 * np.cos(np.pi * rng.random((len(h), count))))
-    near = 10.0 ** -np.linspace(0.3, 4.0, _ENDS) * rng.uniform(0.5, 1.0, (2, _ENDS))
+    near = 10.0 ** -np.linspace(0.3, 4.0, PRODUCTS.ends) * rng.uniform(0.5, 1.0, (2, PRODUCTS.ends))
     ends = [edges[[0, -1]], edges[0] + h[0] * near[0], edges[-1] - h[-1] * near[1]]
     return np.sort(np.concatenate([t.ravel(), *ends]))
 

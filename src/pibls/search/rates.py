@@ -14,13 +14,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.bench import Bench
+from pibls.search.thresholds import RATES
 from pibls.space import Branch, CellTree, Node
-
-_SAMPLES = 33
-_STEEP = 50.0  # decay over the domain from which a layer is too thin for one piece
-_PER_DEGREE = 0.3  # decay over a cell that each of its degrees resolves
-_MANY = 4.0  # wavelengths across the domain from which they decide
-_FINEST = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def sites(bench: Bench) -> tuple[Site, ...]:
             X[:, axis] = level
             X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
             decay = np.nan_to_num(-inwards * roots_along(bench, axis, X).real).max(initial=0.0)
-            if decay * (high - low) > _STEEP:
+            if decay * (high - low) > RATES.steep:
                 out.append(Site(axis, float(level), float(decay)))
     return (*out, *(_turning(bench) if len(box) == 1 else ()))
 
@@ -80,12 +75,12 @@ def sites(bench: Bench) -> tuple[Site, ...]:
 def _turning(bench: Bench) -> list[Site]:
     """Where the fastest solution on a line changes from one that decays to one that grows."""
     (low, high) = bench.box[0]
-    x = np.linspace(low, high, 8 * _SAMPLES + 2)[1:-1]
+    x = np.linspace(low, high, 8 * RATES.samples + 2)[1:-1]
     roots = np.nan_to_num(roots_along(bench, 0, x[:, None]).real)
     if not roots.shape[1]:
         return []
     fastest = roots[np.arange(len(x)), np.abs(roots).argmax(axis=1)]
-    steep = np.abs(fastest).max() * (high - low) > _STEEP
+    steep = np.abs(fastest).max() * (high - low) > RATES.steep
     turns = np.flatnonzero((fastest[:-1] * fastest[1:] < 0) & steep)
     return [
         # Next to it the rate grows in proportion to the distance: a layer of Gauss's kind.
@@ -103,17 +98,17 @@ def waves_across(bench: Bench) -> Array:
         roots = np.nan_to_num(roots_along(bench, axis, X))
         swings = np.where(np.abs(roots.imag) > np.abs(roots.real), np.abs(roots.imag), 0.0)
         out[axis] = swings.max(initial=0.0) * (high - low) / (2.0 * np.pi)
-    return np.where(out > _MANY, out, 0.0)
+    return np.where(out > RATES.many, out, 0.0)
 
 
 def _samples(bench: Bench) -> Array:
     inside = next(f.sites[0] for r, f in bench.held_out.items() if r.is_inside)
-    return inside[:_SAMPLES].copy()
+    return inside[: RATES.samples].copy()
 
 
 def towards(tree: CellTree, found: tuple[Site, ...], degree: int) -> CellTree:
     """The cells at the sites halved until they resolve the layers there."""
-    limit = _PER_DEGREE * degree
+    limit = RATES.per_degree * degree
 
     def divide(box: Array) -> Node:
         for site in found:
@@ -121,7 +116,7 @@ def towards(tree: CellTree, found: tuple[Site, ...], degree: int) -> CellTree:
             length = high - low
             if not low <= site.level <= high or length * site.rate <= limit:
                 continue
-            if length < _FINEST * (tree.box[site.axis][1] - tree.box[site.axis][0]):
+            if length < RATES.finest * (tree.box[site.axis][1] - tree.box[site.axis][0]):
                 continue
             within = low + 1e-3 * length < site.level < high - 1e-3 * length
             level = site.level if within else 0.5 * (low + high)

@@ -17,11 +17,8 @@ from pibls.arrays import Array
 from pibls.basis import Basis
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.search.thresholds import REPEATED
 from pibls.system.points import PointSet
-
-_STEPS = 12
-_SETTLED = 1e-13  # of the data, in what the equations see of a step
-_CUT = 1e-14  # singular values that count as zero: many snapshots are nearly dependent
 
 
 @dataclass
@@ -50,14 +47,14 @@ class Reduced:
         rows = [_Rows.of(r, self.where[r.region], self._chosen(r, use)) for r in lowered.residuals]
         c: Array = np.zeros(len(use))
         c[start] = 1.0
-        for _ in range(1 if lowered.is_linear else _STEPS):
+        for _ in range(1 if lowered.is_linear else REPEATED.steps):
             parts = [row.linearised(c) for row in rows]
             J = np.concatenate([part[0] for part in parts]) / self.scale[:, None]
             b = np.concatenate([part[1] for part in parts]) / self.scale
-            new, *_ = np.linalg.lstsq(J, b, rcond=_CUT)
+            new, *_ = np.linalg.lstsq(J, b, rcond=REPEATED.cut)
             moved = float(np.linalg.norm(J @ (new - c)))
             c = np.asarray(new, dtype=float)
-            if not moved > _SETTLED * float(np.linalg.norm(b)):
+            if not moved > REPEATED.settled * float(np.linalg.norm(b)):
                 break
         return np.asarray(np.column_stack([self.snapshots[i] for i in use]) @ c)
 

@@ -28,16 +28,11 @@ from pibls.search.bench import Bench
 from pibls.search.drive import Answer, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
 from pibls.search.reduced import Reduced
+from pibls.search.thresholds import REPEATED
 from pibls.solver import GaussNewton
 from pibls.space import Whole
 from pibls.system.points import PointSet, place
 from pibls.system.system import System, assemble
-
-_NEAR = 1e-9  # relative residual that a start is said to have, so that no step is regularised
-_SNAPSHOTS = 60  # that are kept …
-_USED = 16  # … and how many of them are combined
-_HOLDS = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
-
 
 Values = tuple[Array, Array]
 """The unknowns at all points of comparison, and at those spread evenly."""
@@ -234,14 +229,14 @@ class Kept:
         with sensible_threads(columns), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             W, steps = first.solve(lowered, operator, self.last)
             # From the first solution a step or two are enough.
-            other, _ = second.solve(lowered, operator, (first.space, W[:, 0], _NEAR))
+            other, _ = second.solve(lowered, operator, (first.space, W[:, 0], REPEATED.near))
             u, v = self.judge.values(first.basis, W), self.judge.values(second.basis, other)
             sizes = np.abs(u[0]).max(axis=1)
             residuals = self.judge.residuals(lowered, first.basis, W, sizes)
         out = [self._judged(W[:, k], u, v, k, found, status, steps) for k, found in enumerate(residuals)]
         if out[-1] is not None:
-            self.last = (first.space, W[:, -1], _NEAR)
-        if operator and out[0] is not None and len(self.places) < _SNAPSHOTS:
+            self.last = (first.space, W[:, -1], REPEATED.near)
+        if operator and out[0] is not None and len(self.places) < REPEATED.snapshots:
             first.remember(lowered[0], W[:, 0])
             second.remember(lowered[0], other[:, 0])
             self.places.append(_place(problems[0]))
@@ -254,7 +249,7 @@ class Kept:
         lowered, (first, second) = lower(problem), self.sides
         assert first.reduced is not None
         assert second.reduced is not None
-        nearest = np.argsort(np.linalg.norm(np.array(self.places) - _place(problem), axis=1))[:_USED]
+        nearest = np.argsort(np.linalg.norm(np.array(self.places) - _place(problem), axis=1))[: REPEATED.used]
         with np.errstate(all="ignore"):
             w = first.reduced.solve(lowered, nearest.tolist(), 0)[:, None]
             other = second.reduced.solve(lowered, nearest[1:].tolist(), 0)[:, None]
@@ -273,7 +268,7 @@ class Kept:
             sizes > self.tol * sizes.max(), sizes, sizes.max()
         )  # zero, as far as anyone can tell
         fine = all(e.max <= self.bound * s for e, s in zip(error.each, sizes, strict=True))
-        if not (fine and relative <= max(_HOLDS, 10 * self.tol)):
+        if not (fine and relative <= max(REPEATED.holds, 10 * self.tol)):
             return None
         space = Whole.shared(self.sides[0].basis.basis, self.judge.unknowns)
         w = np.ascontiguousarray(w)

@@ -12,13 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.search.thresholds import SEAMS
 from pibls.space.tree import Numbers
-
-_MOST = 0.7  # of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13, a peak: 0.35)
-_CAUSED = 0.3  # of what a cell leaves on its sides: a neighbour with larger tails has caused it
-_SINGULAR = 10.0  # times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)
-_LARGE = 0.1  # an indicator above which one cannot tell
-_AT_A_CORNER = 0.03  # of a cell
 
 
 @dataclass(frozen=True)
@@ -44,19 +39,19 @@ class Seams:
         Both sides of a face are off alike; what is off falls by a factor of three to ten from cell to cell.
         """
         around = self.beside(np.maximum(smooth, self.beside(smooth)))
-        mine = (self.worst >= _MOST * self.beside(self.worst)) & (around < _CAUSED * self.worst)
+        mine = (self.worst >= SEAMS.most * self.beside(self.worst)) & (around < SEAMS.caused * self.worst)
         return np.where(mine, self.worst, 0.0)
 
     def towards(self, boxes: Array) -> tuple[Array, Mask]:
         """The places, or a corner of the cell where one is near: singularities stand there mostly."""
         lengths = boxes[:, :, 1] - boxes[:, :, 0]
         share = (self.places - boxes[:, :, 0]) / lengths
-        near = np.abs(share - np.round(share)).max(axis=1) < _AT_A_CORNER
+        near = np.abs(share - np.round(share)).max(axis=1) < SEAMS.at_a_corner
         corners = boxes[:, :, 0] + np.round(share) * lengths
         return np.where(near[:, None], corners, self.places), np.asarray(near)
 
     def singular(self, smooth: Array) -> Mask:
         """Which cells leave much more on their sides than their tails and residuals tell of."""
         own = self.own(smooth)
-        known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < _LARGE
-        return np.asarray((own > _SINGULAR * smooth) & known)
+        known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < SEAMS.large
+        return np.asarray((own > SEAMS.singular * smooth) & known)

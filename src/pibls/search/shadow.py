@@ -16,15 +16,10 @@ from pibls.arrays import Array
 from pibls.basis.chebyshev import polynomials
 from pibls.basis.radau import Radau
 from pibls.search.orbit import Path, function_of
+from pibls.search.thresholds import ORBITS
 from pibls.search.together import Together, ends
 from pibls.solver.collocation import Collocation
 from pibls.space import Windows
-
-_ROUNDS = 6
-_EXACT = 1e-7  # a relative change whose square is nothing
-_SLOW = 0.5
-_ROUNDING = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
-_SHARE = 0.75  # of the points
 
 
 @dataclass(frozen=True)
@@ -43,18 +38,18 @@ def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | Non
     At the times of ``switched`` the first orbit may jump, and the second jumps as far.
     """
     old = first.radau
-    new = Radau.of(max(int(_SHARE * old.s), 4), old.order)
+    new = Radau.of(max(int(ORBITS.shadow_points * old.s), 4), old.order)
     edges, half, z, jumps = _halved(path, old, new)
     second = _Second(Together(Collocation(path.line, new), edges, half, z), jumps)
     for n, window in enumerate(path.steps[:-1]):
         if window.stop in switched:
             second.jumps[2 * n + 1] = _jump(path, old, n)
     before = np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(ORBITS.shadow_rounds):
         change = second.improve(path.sizes)
         if not np.isfinite(change):
             return None
-        if change < _EXACT or change > _SLOW * before:
+        if change < ORBITS.exact or change > ORBITS.shadow_slow * before:
             break  # it is there, or what is left is what the orbit makes of rounding
         before = change
     return Shadow(second.function(), edges[1:], second.rounding())
@@ -135,7 +130,7 @@ class _Second:
                 return np.inf
             states = np.empty((part.stop - low, len(carried)))
             end = found.end + found.pushed[..., 0]
-            noise = (_ROUNDING * np.maximum(np.abs(found.begun), np.abs(end))) ** 2
+            noise = (ORBITS.noise * np.maximum(np.abs(found.begun), np.abs(end))) ** 2
             for k in range(len(states)):
                 if before is not None:
                     carried = before - found.begun[k]

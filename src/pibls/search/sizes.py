@@ -16,21 +16,18 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.divided import Reference
+from pibls.search.thresholds import SIZES
 from pibls.space import Cells, CellTree, Node
 from pibls.space.spectrum import degree_in
 from pibls.system.traces import degree_of
 
 NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
 """Functions that a cell may have."""
-_FIRST = (1e-7, 0, 1)  # a tolerance, and where to begin above and below it
-_HALVING = 0.3  # digits that halving gains for each degree
-_GROWTH = {1: 1.0, 2: 1.1, 3: 1.5}  # how the work grows with the number of cells: as this power of it
-_PHASE = 0.1  # of the tolerance, for the waves in a cell
 
 
 def first_level(tol: float) -> int:
     """Where the numbers of functions begin."""
-    limit, loose, tight = _FIRST
+    limit, loose, tight = SIZES.first
     return tight if tol < limit else loose
 
 
@@ -44,7 +41,7 @@ def work(nodes: int, d: int) -> float:
 def waves_in(nodes: int, d: int, tol: float) -> float:
     """Wavelengths that a cell resolves: J_D(z) ≈ (ez/2D)^D is small beyond the degree D, z = π per wave."""
     degree = degree_in(nodes, d)
-    return float(2.0 * degree / math.e * (_PHASE * tol) ** (1.0 / degree) / math.pi)
+    return float(2.0 * degree / math.e * (SIZES.phase * tol) ** (1.0 / degree) / math.pi)
 
 
 def grid_for(waves: Array, tol: float, most: float) -> tuple[int, tuple[int, ...]] | None:
@@ -115,11 +112,11 @@ class Sized:
         now, then = NODES[d][level], NODES[d][level + 1]
         degree = degree_in(now, d)
         more = fall * (degree_in(then, d) - degree)
-        halved = _HALVING * degree
+        halved = SIZES.halving * degree
         others = np.delete(tails, axes).max(initial=0.0)
         if others > 0:  # then these are what is left
             halved = min(halved, math.log10(tails.max() / others))
-        price = 2.0 ** (_GROWTH[d] * len(axes)) - 1.0
+        price = 2.0 ** (SIZES.growth[d] * len(axes)) - 1.0
         return bool(min(more, missing) * price > min(halved, missing) * (work(then, d) / work(now, d) - 1.0))
 
 

@@ -17,19 +17,13 @@ from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.linalg.rows import is_finite
 from pibls.search.bench import Bench
+from pibls.search.thresholds import STARTS
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Space, Whole
 from pibls.status import Status
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
 from pibls.system.tied import TiedSystem
-
-_FIRM = 1e3  # how much heavier the conditions weigh than smoothness
-_COND = 1e-9
-_MANY = 300  # columns up to which several starts are tried: beyond that each takes too long
-_FEW = 100  # the same for an evolution, which has its own start and is followed from there
-_LEVELS = (0.0, 1.0, -1.0, 0.1)
-_ASTRAY = 0.05
 
 
 def lift(system: System, bench: Bench) -> Array | None:
@@ -44,14 +38,14 @@ def lift(system: System, bench: Bench) -> Array | None:
         elif not block.jets:
             rows = system.linear[block.rows]
             scale = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-300)
-            A.append(_FIRM * rows / scale[:, None])
-            b.append(-_FIRM * system.constant[block.rows] / scale)
+            A.append(STARTS.firm * rows / scale[:, None])
+            b.append(-STARTS.firm * system.constant[block.rows] / scale)
     if not interior or not A or not np.concatenate(b).any():
         return None
     flat = _flatness(space, interior, bench)
     matrix = np.asfortranarray(np.concatenate([*A, flat]))
     target = np.concatenate([*b, np.zeros(len(flat))])
-    factors = RidgeQR().factor_scaled(matrix, np.ones(len(matrix)), _COND)
+    factors = RidgeQR().factor_scaled(matrix, np.ones(len(matrix)), STARTS.cond)
     return factors.apply(target)
 
 
@@ -83,20 +77,20 @@ def from_scratch(
         refused = False
         found = method.descend(system, v, w=w)
         # Where singular functions do most of it, what few waves leave is no sign of a wrong way.
-        astray = not isinstance(system, TiedSystem) or found.relative > _ASTRAY
+        astray = not isinstance(system, TiedSystem) or found.relative > STARTS.astray
         if found.status is Status.STALLED and method.continuation and astray:
             led = method.lead(system, v)
             found = led if led.cost < found.cost else found
         best = found if best is None or found.cost < best.cost else best
         if best.status is not Status.STALLED or not astray:
             return best
-        if system.shape[1] > (_MANY if bench.evolution is None else _FEW):
+        if system.shape[1] > (STARTS.many if bench.evolution is None else STARTS.few):
             return best
     if refused or best is None:
         raise ProblemError(
             "problem",
             expected="equations that are finite for some start: the data, or a constant",
-            got=f"infinite or undefined terms at the data and at each of {_LEVELS}",
+            got=f"infinite or undefined terms at the data and at each of {STARTS.levels}",
             remedy="Give a start with guess=…, or rewrite the equation without the singularity.",
         )
     return best
@@ -110,7 +104,7 @@ def _candidates(
         if w is not None:
             yield system.values(w), w
     columns = system.shape[1]
-    for u in _LEVELS:
+    for u in STARTS.levels:
         v = system.level(u)
         # With singular functions the first step is not to be damped: without what they bring at second
         # order the residual beside a corner is larger after it than before.

@@ -16,24 +16,10 @@ from pibls.search.lines import LineFollower
 from pibls.search.march import SHORT, Check, March
 from pibls.search.room import RoomPlaces
 from pibls.search.rooms import RoomFollower
-from pibls.search.thresholds import ROOMS
+from pibls.search.thresholds import ROOMS, WAYS
 from pibls.search.windows import NODES, Follower
 
 Follows = March[Any, Any]
-
-_USUAL = {1: 0.4, 2: 8.0, 3: 60.0}  # seconds that windows of waves take until the tolerance is met, roughly
-_QUICK = {2: 0.5, 3: 5.0, 4: 20.0}  # and those of moments
-_ROOMY = {3: 6.0, 4: 30.0}  # and those of moments on any shape
-_FUNCTIONS = {False: 20, True: 24}  # of a cell on a line, for a loose and a tight tolerance
-_MOMENTS = {False: 8, True: 10}
-_MANY = 12
-"""Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has its own. A
-wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of 149."""
-_TIGHT = 1e-7
-_ON_THE_WAY = 1e-3  # of the time: what stops before has not begun
-_FLOOR = 1e-13
-_TAIL = 0.03  # of the tolerance: a third of it costs a tenth more windows, and a second run twice as many
-_LAYER = 1e-4
 
 
 class Way(Protocol):
@@ -77,11 +63,11 @@ class InWaves:
     """Where the beginning was left open: also in the second solution."""
     _first: Follower | None = None
     tighter = (0.01, 0.1)
-    layer = _LAYER
+    layer = WAYS.layer
     is_exhausted = False
 
     def seconds(self, bench: Bench) -> float | None:
-        return _USUAL.get(bench.lowered.dimension)
+        return WAYS.usual.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
         return Demand.of(bench.tol, bench)
@@ -113,24 +99,24 @@ class InMoments:
     _places: Places | None = None
     _first: LineFollower | None = None
     tighter = (0.3, 0.3)
-    layer = _LAYER
+    layer = WAYS.layer
     is_exhausted = False
 
     def seconds(self, bench: Bench) -> float | None:
-        return _QUICK.get(bench.lowered.dimension)
+        return WAYS.quick.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
-        return Demand(max(_TAIL * bench.tol, _FLOOR), max(3.0 * bench.tol, 3e-12))
+        return Demand(max(WAYS.tail * bench.tol, WAYS.floor), max(3.0 * bench.tol, 3e-12))
 
     def nodes(self, bench: Bench) -> int:
-        return _FUNCTIONS[bench.tol < _TIGHT]
+        return WAYS.functions[bench.tol < WAYS.tight]
 
     def gives_up(self, followed: Followed) -> bool:
         if followed.stopped is None or followed.stopped == LATE:
             return False
         e = followed.evolution
         way = abs(followed.until - e.start) / abs(e.stop - e.start) if followed.windows else 0.0
-        return followed.stopped != SHORT or way < _ON_THE_WAY
+        return followed.stopped != SHORT or way < WAYS.on_the_way
 
     def follower(
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
@@ -138,19 +124,19 @@ class InMoments:
         self._places = self._places or Places.of(bench)
         if self._places is None:
             return None
-        tight = bench.tol < _TIGHT
+        tight = bench.tol < WAYS.tight
         many = bench.lowered.is_linear or all(self._places.repeated)
         if (
             len(self._places.free) > 1
         ):  # where factors are expensive, many windows pay for them: those of waves
             many = bench.lowered.is_linear and max(self._places.evolution.orders) > 1
-        moments = _MANY if many else _MOMENTS[tight]
+        moments = WAYS.many if many else WAYS.moments[tight]
         if before is None:
-            made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments, check=check)
+            made = LineFollower(demand, self._places, WAYS.functions[tight], moments, check=check)
             self._first = made
             return made
         assert self._first is not None
-        made = LineFollower(demand, self._places, _FUNCTIONS[tight], moments + 1, check=check)
+        made = LineFollower(demand, self._places, WAYS.functions[tight], moments + 1, check=check)
         made.shadowed = self._first
         return made
 
@@ -165,10 +151,10 @@ class InRooms:
     layer = ROOMS.layer
 
     def seconds(self, bench: Bench) -> float | None:
-        return _ROOMY.get(bench.lowered.dimension)
+        return WAYS.roomy.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
-        return Demand(max(0.1 * bench.tol, _FLOOR), max(ROOMS.residual * bench.tol, 3e-11))
+        return Demand(max(0.1 * bench.tol, WAYS.floor), max(ROOMS.residual * bench.tol, 3e-11))
 
     def nodes(self, bench: Bench) -> int:
         return 0 if self._first is None or not self._first.degrees else self._first.degrees[-1]
@@ -186,8 +172,8 @@ class InRooms:
         self._places = self._places or RoomPlaces.of(bench)
         if self._places is None:
             return None
-        tight = bench.tol < _TIGHT
-        made = RoomFollower(demand, self._places, _MOMENTS[tight] + (before is not None), check=check)
+        tight = bench.tol < WAYS.tight
+        made = RoomFollower(demand, self._places, WAYS.moments[tight] + (before is not None), check=check)
         if before is None:
             self._first = made
         else:

@@ -1,117 +1,8 @@
-"""Every number that the search decides by, in one place, each with what was measured for it.
-
-All of them are relative and without unit. Those of the error estimate were calibrated
-(benchmarks/calibration.py); the others say when a way of solving is given up for another, and cost time
-when they are wrong, not trust.
-"""
+"""What decides how an evolution is followed, window after window."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """What the search decides by."""
-
-    # -- trust --
-    other_scale: float = 0.85
-    """The scale of the second solution. Two draws at one scale span nearly the same band-limited space and
-    share their truncation error: estimate/error was 0.03 to 2.3 at one scale, 0.21 to 3.6 at this one."""
-    safety: float = 4.0
-    """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
-    misfit: float = 2.0
-    """The estimate is at least this many times the residual of a condition that gives values, which is the
-    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
-    conditioned: float = 2.0
-    """The estimate is at least this many times Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the
-    solution: beside a resonance, missed by 0.1 to 1e-6, that was 1.5 to 9.5 of the error, while two solutions
-    agreed to 0.06 of it; in well-posed problems it is 2e-16 to 1e-14."""
-    firm: float = 1e-2
-    """A stiffness above which that need not be asked (TC-1 to TC-11: 1e-2 to 0.2)."""
-    rounding: float = 8.0 * 2.2e-16
-    """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
-    holds: float = 1e-6
-    """A relative residual up to which equations hold: two functions that agree while they do not are two
-    local minima. Raised to 10 tol for loose tolerances."""
-    fits: float = 0.1
-    """A residual that large is no solution, however it falls."""
-    different: float = 1e-3
-    """Two functions that both solve the equations and differ by more are two solutions."""
-    suspect: float = 1e-6
-    """Where some function costs less than this, something may be undetermined: well-posed problems had 4e-4
-    and more, a resonance missed by 1e-4 had 6e-7 to 6e-9, a missing condition 1e-9 to 1e-18."""
-    soft: float = 1e-13
-    """Less than this is rounding: nothing determines that function."""
-    sinking: float = 1e-2
-    """How much less it costs at twice the width where a condition is missing (1e-4 and less for the heat
-    equation without a beginning); a resonance loses a factor of ten, as well-posed problems do."""
-    contradiction: float = 1e-4
-    """A relative residual above which, if nothing changes any more, conditions contradict each other."""
-    settled: float = 0.05
-    """A change of the residual and of the solution, relative, that is none."""
-    left_over: float = 0.1
-    """The share of the data that a runaway solution leaves unexplained where they contradict each other."""
-    lost: float = 0.1
-    """An estimate of that much of max|u| says that nothing was found."""
-
-    reach: float = 30.0
-    """An estimate of that many tolerances is worth one more attempt, however slowly residuals fall: in five
-    dimensions 1,300 waves had an estimate of 2.7e-5 where 1e-5 was wanted, and were the last."""
-
-    # -- one basis --
-    loose: float = 1e-5
-    """A tolerance that fewer functions meet, mostly at the first width: 112 of them leave 1e-8 to 3e-5 in
-    four of TC-4 to TC-8, and tol = 1e-4 takes 0.24 to 0.45 of the time of 1e-10."""
-    at_once: tuple[float, float] = (0.03, 0.5)
-    """A residual, in units of a tight and of a loose tol, at which the first width is confirmed at once."""
-    flat: float = 0.5
-    """A doubling that does not halve the residual gains nothing, and …"""
-    small: float = 1e-9
-    """… below this relative residual that means rounding."""
-    slow: float = 0.15
-    """A doubling that gains less than this asks for another way (waves on smooth problems gain 1e-3)."""
-    gain: float = 0.7
-    """Another stretch of the waves must be that much better to be worth a change."""
-    searched: int = 600
-    """Columns up to which other stretches of the waves are tried."""
-    trust_start: float = 0.3
-    """Relative residual below which the last solution is a better start than the problem's data."""
-
-    # -- points --
-    dense_below: float = 1e-11
-    """Tolerance below which rounding errors are averaged out over more points."""
-    rough_above: float = 1e-2
-    """Relative residual above which more points keep the functions from fitting the points alone."""
-    narrow: float = 1.5
-    """A source that much larger between the held-out points than at them hides there."""
-
-    # -- cells --
-    cell_tail: float = 0.3
-    """Chebyshev coefficients at the end of a cell's spectrum, in units of tol, that are small enough."""
-    cell_axis: float = 0.1
-    """An axis is divided where its tail is that share of the largest."""
-    cell_share: float = 0.02
-    """Cells are divided whose indicator is that share of the largest."""
-
-    # -- windows --
-    window_tail: tuple[float, float] = (1e-3, 0.005)
-    """The same for windows on a line and in space, in units of tol: errors add up over many of them. On a
-    line a tenth of it costs a tenth more windows, and a second run with a tighter demand twice as many."""
-    orbit_tail: float = 1e-4
-    """The same for ordinary evolutions: the next digit costs a tenth more windows, and a second run with a
-    tighter demand twice as many."""
-    window_residual: float = 3.0
-    """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
-    equation passed with an error of 3e-4, with it 1e-16."""
-    window_floor: tuple[float, float] = (2e-15, 2e-13)
-    """No window, on a line or in space, is asked for less than rounding leaves: a window of 32 waves has
-    1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
-    window_growth: float = 2.0
-    """The longest of two windows in a row over the shorter one."""
-
-
-DEFAULT = Thresholds()
 
 
 @dataclass(frozen=True)
@@ -141,6 +32,7 @@ class MarchThresholds:
     """Of what a derivative in space is where a function varies over a cell: rounding is below."""
     misfit: tuple[float, float] = (10.0, 1e-9)
     """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
+    residual_floor: float = 3e-12  # no residual next to its terms is smaller
 
 
 MARCH = MarchThresholds()
@@ -217,6 +109,22 @@ class OrbitThresholds:
     """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
     anyway: tuple[float, float] = (2.5, 1.5)
     """A spectrum that allows so much longer a window makes it so much longer."""
+    # -- the plan, and the second orbit --
+    many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
+    points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
+    tighter: float = 0.01  # of what was asked for, where the estimate is too large, at most
+    at_floor: float = 10.0  # a tail within that factor of the least: to ask for less would change nothing
+    times: int = 6  # places in each window where two orbits are compared, and in all of them, at least
+    places: int = 256  # … in all of them together, at least
+    most_places: int = 20_000  # … and at most
+    deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
+    every: int = 16  # windows between two reports of how far it is
+    work: float = 2e-4  # of one step of Newton's method in a window, roughly
+    shadow_rounds: int = 6  # steps of Newton's method for the second orbit
+    exact: float = 1e-7  # a relative change whose square is nothing
+    shadow_slow: float = 0.5  # of the step before: one that is longer is what the orbit makes of rounding
+    noise: float = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
+    shadow_points: float = 0.75  # of the points
 
 
 ORBITS = OrbitThresholds()
@@ -370,3 +278,52 @@ class RoomThresholds:
 
 
 ROOMS = RoomThresholds()
+
+
+@dataclass(frozen=True)
+class WayThresholds:
+    """Which way an evolution is followed (`search.ways`), and what it usually takes."""
+
+    usual: dict[int, float] = field(default_factory=lambda: {1: 0.4, 2: 8.0, 3: 60.0})
+    """Seconds that windows of waves take until the tolerance is met, roughly."""
+    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})  # and those of moments
+    roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
+    """And those of moments on any shape."""
+    functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
+    """Of a cell on a line, for a loose and a tight tolerance."""
+    moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
+    """Of a window, for a loose and a tight tolerance."""
+    many: int = 12
+    """Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has
+    its own. A wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of
+    149."""
+    tight: float = 1e-7  # a tolerance below which functions and moments are more
+    on_the_way: float = 1e-3  # of the time: what stops before has not begun
+    floor: float = 1e-13  # no tail of less is asked for
+    tail: float = 0.03
+    """Of the tolerance: a third of it costs a tenth more windows, and a second run twice as many."""
+    layer: float = 1e-4  # of the whole time: what is left out after a beginning that does not fit, at most
+
+
+WAYS = WayThresholds()
+
+
+@dataclass(frozen=True)
+class FollowingThresholds:
+    """When windows are stopped, and where two solutions are compared (`search.following`)."""
+
+    first: tuple[float, float] = (0.6, 1.0)
+    """Shares of what is left of the time limit, and of the limit itself, after which a solution, and
+    the second one beside it, are stopped: without the second, which takes about as long, nothing is
+    known of the error."""
+    second: tuple[float, float] = (1.0, 1.2)  # … and of the second
+    times: int = 6  # places in each window and cell where two solutions are compared
+    share: float = 0.4  # … for each of its functions
+    most: int = 20_000  # … and in all windows at most
+    gained: float = 0.1
+    """An estimate above that share of the last one has not gained: so much less is asked for next."""
+    later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
+    """Times the layer: from when on an estimate may be promised."""
+
+
+FOLLOWING = FollowingThresholds()

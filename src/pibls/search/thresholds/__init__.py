@@ -1,0 +1,34 @@
+"""Every number that the search decides by, in one place, each with what was measured for it.
+
+All of them are relative and without unit. Those of the error estimate were calibrated
+(benchmarks/calibration.py); the others say when a way of solving is given up for another, and cost time
+when they are wrong, not trust.
+"""
+
+from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
+from pibls.search.thresholds.pieces import AXES, PRODUCTS, RATES, SEAMS, SIZES
+from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
+from pibls.search.thresholds.solving import DEFAULT, Thresholds
+
+__all__ = [
+    "AXES",
+    "BENCH",
+    "COUNTS",
+    "DEFAULT",
+    "FAMILY",
+    "FOLLOWING",
+    "LINES",
+    "LOOP",
+    "MARCH",
+    "ORBITS",
+    "PRODUCTS",
+    "RATES",
+    "REPEATED",
+    "ROOMS",
+    "SEAMS",
+    "SIZES",
+    "STARTS",
+    "WAYS",
+    "WINDOWS",
+    "Thresholds",
+]

@@ -1,0 +1,108 @@
+"""What decides how axes are divided, cells sized, and faces judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class AxisThresholds:
+    """How an axis is divided into pieces (`search.axes`)."""
+
+    first: tuple[tuple[float, int], ...] = ((1e-5, 10), (1e-7, 12), (1e-9, 14), (0.0, 16))
+    """A tolerance, and the polynomials of a piece from there on."""
+    most: int = 28  # polynomials of a piece
+    waves: int = 22  # and of one for many waves
+    per_degree: float = 0.3  # decay over a piece that each of its degrees resolves
+    phase: float = 0.1  # of the tolerance, for waves
+    looked: dict[int, int] = field(default_factory=lambda: {2: 160, 3: 40})
+    """Points along each axis at which data are looked for."""
+    lines: int = 6  # through so many places, and as many at random
+    located: float = 0.02  # of the largest value: what pieces leave of data at first
+    pieces: int = 24  # of an axis at first, at most
+    depth: int = 10  # halvings of one of them, at most
+    towards: float = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
+    gained: float = 1.6  # … again and again, for so many digits each: those of r² log r
+    levels_at_once: int = 3  # … and so many divisions of it at once
+    power: float = 0.5  # of what a straight line misses the digits by: a power that misses less is one
+    levels: tuple[float, float] = (0.5, 0.8)
+    """Of all degrees: between these it is taken how fast coefficients fall."""
+    lowest: int = 2  # the first degree that is looked at
+    spare: float = 0.2  # digits that are aimed at beyond the limit
+    least_rate: float = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
+    halved: float = 0.8  # of the digits of all degrees: what a half has more than the whole
+    at_once: int = 1  # halvings: more of what is not resolved at all would be too many
+    last: int = 6  # one of so many degrees, and at least two: there coefficients are to be small
+    joined: float = 0.4
+    """Of the digits by which the coefficients fall in both of two pieces: what they fall by in one."""
+    shortest: float = 1e-11  # of an axis
+
+
+AXES = AxisThresholds()
+
+
+@dataclass(frozen=True)
+class ProductThresholds:
+    """Products of piecewise polynomials (`search.products`)."""
+
+    share: int = 4  # products may have one coefficient for so many entries of the largest dense matrix
+    rounds: int = 30  # attempts after which nothing more is expected
+    usual: dict[int, float] = field(default_factory=lambda: {2: 0.08, 3: 0.04})
+    """Work until the tolerance is met, roughly."""
+    bent: float = 4.0  # times as much where the problem is not linear
+    looked: dict[int, tuple[int, int]] = field(default_factory=lambda: {2: (6, 400), 3: (4, 80)})
+    """Points of each piece where two solutions are compared, and of an axis at most …"""
+    ends: int = 9
+    """… and so many towards each of its ends: without them an estimate was 0.6 of the error of r² log
+    r."""
+    close: float = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
+    least_share: float = 0.02  # of the largest tail: what is asked for next at least
+    clash: float = 1e-3
+    """Of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved."""
+
+
+PRODUCTS = ProductThresholds()
+
+
+@dataclass(frozen=True)
+class RateThresholds:
+    """How fast solutions decay and oscillate, from their equations (`search.rates`)."""
+
+    samples: int = 33  # places along an axis at which coefficients are looked at
+    steep: float = 50.0  # decay over the domain from which a layer is too thin for one piece
+    per_degree: float = 0.3  # decay over a cell that each of its degrees resolves
+    many: float = 4.0  # wavelengths across the domain from which they decide
+    finest: float = 2.0**-40  # of an axis: no layer is thinner
+
+
+RATES = RateThresholds()
+
+
+@dataclass(frozen=True)
+class SizeThresholds:
+    """How many functions a cell has (`search.sizes`)."""
+
+    first: tuple[float, int, int] = (1e-7, 0, 1)  # a tolerance, and where to begin above and below it
+    halving: float = 0.3  # digits that halving gains for each degree
+    growth: dict[int, float] = field(default_factory=lambda: {1: 1.0, 2: 1.1, 3: 1.5})
+    """How the work grows with the number of cells: as this power of it."""
+    phase: float = 0.1  # of the tolerance, for the waves in a cell
+
+
+SIZES = SizeThresholds()
+
+
+@dataclass(frozen=True)
+class SeamThresholds:
+    """What stands on the sides of cells, and who caused it (`search.seams`)."""
+
+    most: float = 0.7
+    """Of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13, a peak: 0.35)."""
+    caused: float = 0.3  # of what a cell leaves on its sides: a neighbour with larger tails has caused it
+    singular: float = 10.0
+    """Times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)."""
+    large: float = 0.1  # an indicator above which one cannot tell
+    at_a_corner: float = 0.03  # of a cell
+
+
+SEAMS = SeamThresholds()

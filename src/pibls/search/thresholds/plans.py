@@ -1,0 +1,100 @@
+"""What decides which plan is tried, from where, with how many points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class LoopThresholds:
+    """What the loop over plans (`search.loop`) decides by."""
+
+    poor: float = 1e-2  # a residual above which nothing was found
+    rounding: float = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
+    soon: float = 0.5  # seconds that others may need before what weak corners bring is tried
+    few: int = 64  # functions of each unknown that the last resort has …
+    steps: int = 4  # … and its steps
+    trifle: float = 0.02
+    """Of what the best plan needs: an attempt that costs less is made where the last one gained."""
+    short: float = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
+
+
+LOOP = LoopThresholds()
+
+
+@dataclass(frozen=True)
+class BenchThresholds:
+    """Where a solution is judged (`search.bench`)."""
+
+    held_out: dict[int, int] = field(default_factory=lambda: {1: 160, 2: 320, 3: 600})
+    """Points that judge, by the number of coordinates."""
+    scanned: int = 10_000  # points at which the data are looked at for narrow extremes
+    extremes: int = 24  # narrow extremes of the data that are judged too
+    ending: int = 3  # every so many points is looked at once more at the end of time
+
+
+BENCH = BenchThresholds()
+
+
+@dataclass(frozen=True)
+class CountThresholds:
+    """How many points functions are fitted at (`search.counts`)."""
+
+    crowded: int = 2
+    """Points on the boundary where functions are singular on it, over the usual number: on half of the
+    points the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
+    plain: int = 3  # dimensions; in more, there are …
+    most_on_faces: float = 3.0
+    """… at most so many points on all faces together for each function: the rule of a square would put
+    25,000 of them around a cube of ten dimensions with 900 functions."""
+
+
+COUNTS = CountThresholds()
+
+
+@dataclass(frozen=True)
+class FamilyThresholds:
+    """How waves are shared out between coordinates (`search.family`)."""
+
+    low_share: float = 0.6
+    """Of the nodes, in four dimensions and more, for functions of one or two coordinates …"""
+    other_shares: tuple[float, ...] = (0.3,)
+    """… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200
+    functions, 2e-6 with 0.3 (and 55e-6 with none)."""
+    least_group: int = 8  # functions of a few coordinates: fewer are none
+
+
+FAMILY = FamilyThresholds()
+
+
+@dataclass(frozen=True)
+class StartThresholds:
+    """Where a nonlinear problem starts (`search.starts`)."""
+
+    firm: float = 1e3  # how much heavier the conditions weigh than smoothness
+    cond: float = 1e-9  # of the largest singular value: what is less is left out of a start
+    many: int = 300  # columns up to which several starts are tried: beyond that each takes too long
+    few: int = 100  # the same for an evolution, which has its own start and is followed from there
+    levels: tuple[float, ...] = (0.0, 1.0, -1.0, 0.1)
+    """Constants from which a nonlinear problem is started, one after another."""
+    astray: float = 0.05
+    """A relative residual above which Newton's method with singular functions leads nowhere."""
+
+
+STARTS = StartThresholds()
+
+
+@dataclass(frozen=True)
+class RepeatedThresholds:
+    """When earlier solutions serve for other parameters (`search.repeated`, `search.reduced`)."""
+
+    near: float = 1e-9  # relative residual that a start is said to have, so that no step is regularised
+    snapshots: int = 60  # that are kept …
+    used: int = 16  # … and how many of them are combined
+    holds: float = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
+    steps: int = 12  # of Newton's method among snapshots
+    settled: float = 1e-13  # of the data, in what the equations see of a step
+    cut: float = 1e-14  # singular values that count as zero: many snapshots are nearly dependent
+
+
+REPEATED = RepeatedThresholds()

@@ -1,0 +1,109 @@
+"""What decides whether something is a solution, and when one way of solving is given up for another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What the search decides by."""
+
+    # -- trust --
+    other_scale: float = 0.85
+    """The scale of the second solution. Two draws at one scale span nearly the same band-limited space and
+    share their truncation error: estimate/error was 0.03 to 2.3 at one scale, 0.21 to 3.6 at this one."""
+    safety: float = 4.0
+    """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
+    misfit: float = 2.0
+    """The estimate is at least this many times the residual of a condition that gives values, which is the
+    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
+    conditioned: float = 2.0
+    """The estimate is at least this many times Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the
+    solution: beside a resonance, missed by 0.1 to 1e-6, that was 1.5 to 9.5 of the error, while two solutions
+    agreed to 0.06 of it; in well-posed problems it is 2e-16 to 1e-14."""
+    firm: float = 1e-2
+    """A stiffness above which that need not be asked (TC-1 to TC-11: 1e-2 to 0.2)."""
+    rounding: float = 8.0 * 2.2e-16
+    """The least estimate, relative to max|u|: two solutions may agree by chance to the last digit."""
+    holds: float = 1e-6
+    """A relative residual up to which equations hold: two functions that agree while they do not are two
+    local minima. Raised to 10 tol for loose tolerances."""
+    fits: float = 0.1
+    """A residual that large is no solution, however it falls."""
+    different: float = 1e-3
+    """Two functions that both solve the equations and differ by more are two solutions."""
+    suspect: float = 1e-6
+    """Where some function costs less than this, something may be undetermined: well-posed problems had 4e-4
+    and more, a resonance missed by 1e-4 had 6e-7 to 6e-9, a missing condition 1e-9 to 1e-18."""
+    soft: float = 1e-13
+    """Less than this is rounding: nothing determines that function."""
+    sinking: float = 1e-2
+    """How much less it costs at twice the width where a condition is missing (1e-4 and less for the heat
+    equation without a beginning); a resonance loses a factor of ten, as well-posed problems do."""
+    contradiction: float = 1e-4
+    """A relative residual above which, if nothing changes any more, conditions contradict each other."""
+    settled: float = 0.05
+    """A change of the residual and of the solution, relative, that is none."""
+    left_over: float = 0.1
+    """The share of the data that a runaway solution leaves unexplained where they contradict each other."""
+    lost: float = 0.1
+    """An estimate of that much of max|u| says that nothing was found."""
+
+    reach: float = 30.0
+    """An estimate of that many tolerances is worth one more attempt, however slowly residuals fall: in five
+    dimensions 1,300 waves had an estimate of 2.7e-5 where 1e-5 was wanted, and were the last."""
+
+    # -- one basis --
+    loose: float = 1e-5
+    """A tolerance that fewer functions meet, mostly at the first width: 112 of them leave 1e-8 to 3e-5 in
+    four of TC-4 to TC-8, and tol = 1e-4 takes 0.24 to 0.45 of the time of 1e-10."""
+    at_once: tuple[float, float] = (0.03, 0.5)
+    """A residual, in units of a tight and of a loose tol, at which the first width is confirmed at once."""
+    flat: float = 0.5
+    """A doubling that does not halve the residual gains nothing, and …"""
+    small: float = 1e-9
+    """… below this relative residual that means rounding."""
+    slow: float = 0.15
+    """A doubling that gains less than this asks for another way (waves on smooth problems gain 1e-3)."""
+    gain: float = 0.7
+    """Another stretch of the waves must be that much better to be worth a change."""
+    searched: int = 600
+    """Columns up to which other stretches of the waves are tried."""
+    trust_start: float = 0.3
+    """Relative residual below which the last solution is a better start than the problem's data."""
+
+    # -- points --
+    dense_below: float = 1e-11
+    """Tolerance below which rounding errors are averaged out over more points."""
+    rough_above: float = 1e-2
+    """Relative residual above which more points keep the functions from fitting the points alone."""
+    narrow: float = 1.5
+    """A source that much larger between the held-out points than at them hides there."""
+
+    # -- cells --
+    cell_tail: float = 0.3
+    """Chebyshev coefficients at the end of a cell's spectrum, in units of tol, that are small enough."""
+    cell_axis: float = 0.1
+    """An axis is divided where its tail is that share of the largest."""
+    cell_share: float = 0.02
+    """Cells are divided whose indicator is that share of the largest."""
+
+    # -- windows --
+    window_tail: tuple[float, float] = (1e-3, 0.005)
+    """The same for windows on a line and in space, in units of tol: errors add up over many of them. On a
+    line a tenth of it costs a tenth more windows, and a second run with a tighter demand twice as many."""
+    orbit_tail: float = 1e-4
+    """The same for ordinary evolutions: the next digit costs a tenth more windows, and a second run with a
+    tighter demand twice as many."""
+    window_residual: float = 3.0
+    """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
+    equation passed with an error of 3e-4, with it 1e-16."""
+    window_floor: tuple[float, float] = (2e-15, 2e-13)
+    """No window, on a line or in space, is asked for less than rounding leaves: a window of 32 waves has
+    1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
+    window_growth: float = 2.0
+    """The longest of two windows in a row over the shorter one."""
+
+
+DEFAULT = Thresholds()
