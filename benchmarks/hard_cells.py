@@ -70,6 +70,9 @@ def solved(name: str, seed: int, limit: float) -> dict[str, Any]:
 
 def peer_seconds(hard: Hard) -> dict[str, Any] | None:
     """NGSolve at the same tolerance: the quickest of the meshes that meet it."""
+    import ngsolve
+
+    ngsolve.SetNumThreads(1)
     peer = hard.peer
     if peer is None:
         return None
