@@ -42,32 +42,33 @@ from pibls.solver import GaussNewton
 from pibls.space import Cells
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "data" / "cell_costs.json"
+BEFORE = ((8, NODES), (12, NODES), (16, NODES), (8, 2 * NODES))
 COUPLED = (8, 12, 16)
 GROWN = (8, 16, 32, 40)
 WORKERS = (0, 1, 2)
 x, y = sp.symbols("x y")
 
 
-def before(side: int, checkout: Path) -> dict[str, float]:
+def before(side: int, nodes: int, checkout: Path) -> dict[str, float]:
     """`Decomposed` of an older checkout and of this one, by turns: the best of two processes each."""
-    scale = scale_for("waves", NODES, 2)
+    scale = scale_for("waves", nodes, 2)
     found: dict[str, list[dict[str, Any]]] = {"before": [], "now": []}
     for _ in range(2):
         for name, root in (("before", checkout), ("now", STORE.parents[2])):
             script = [sys.executable, str(STORE.parents[2] / "benchmarks" / "decomposed.py")]
-            words = [*script, str(side), str(NODES), str(scale), "3"]
+            words = [*script, str(side), str(nodes), str(scale), "2"]
             places = {"PYTHONPATH": str(root / "src"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
             done = subprocess.run(words, capture_output=True, text=True, check=True, env=os.environ | places)
             found[name].append(json.loads(done.stdout.splitlines()[-1]))
-    per = 1e4 / (NODES * side**2)
+    per = 1e4 / (nodes * side**2)
     out = {
         "cells": side**2,
-        "functions": NODES * side**2,
+        "functions": nodes * side**2,
         **{name: per * min(r["seconds"] for r in runs) for name, runs in found.items()},
         **{f"error_{name}": runs[0]["error"] for name, runs in found.items()},
         "version": found["before"][0]["version"],
     }
-    print("before", side, out, flush=True)
+    print("before", side, nodes, out, flush=True)
     return out
 
 
@@ -207,7 +208,7 @@ def main() -> None:
     if "before" in given.only and given.before is None:
         print("Decomposed of 0.1.0 skipped, its stored figures are kept: give --before a checkout of d685bed")
     elif "before" in given.only:
-        data["before"] = [before(side, given.before) for side in COUPLED]
+        data["before"] = [before(*size, given.before) for size in BEFORE]
     for kind in [k for k in sizes if k in given.only]:
         data[kind] = [fresh_of(__file__, kind, size) for size in sizes[kind][1]]
     STORE.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
