@@ -17,6 +17,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.diagnose.thresholds import CLASHES
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
@@ -25,9 +26,6 @@ from pibls.problem.region import Region
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
-
-_NEAR = 1e-6  # of a side: how near to the corner the conditions are looked up
-_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
     """The conditions on one side, right beside another."""
     point = _corner(problem, on, beside)
     low, high = box_of(problem.domain)[beside.axis]
-    point[beside.axis] -= beside.sign * _NEAR * (high - low)
+    point[beside.axis] -= beside.sign * CLASHES.near * (high - low)
     normal = np.zeros((1, len(point)))
     normal[0, on.axis] = on.sign
     boundary = Boundary(point[None, :], normal, (None,))
@@ -172,4 +170,4 @@ def _is_nonzero(e: Any, terms: tuple[Any, ...], here: dict[Any, float]) -> bool:
         value, *sizes = (abs(float(part.subs(here))) for part in parts)
     except (TypeError, ValueError):
         return False  # it has no value there
-    return value > _TOLERANCE * max(sizes)
+    return value > CLASHES.tolerance * max(sizes)
