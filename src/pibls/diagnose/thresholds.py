@@ -89,6 +89,9 @@ class ClashThresholds:
 
     near: float = 1e-6  # of a side: how near to the corner the conditions are looked up
     tolerance: float = 1e-6  # of the values: what is less does not clash
+    elsewhere: tuple[float, float] = (0.41, 0.87)
+    """Of the way to the middle of the domain: how large terms are at all …"""
+    rounding: float = 1e-10  # … and what they leave of zero where large ones cancel
 
 
 CLASHES = ClashThresholds()

@@ -82,6 +82,8 @@ class LineFollower(March[Held, Resolution]):
     """Whether periodic coordinates have waves instead of cells."""
     halvings = LINES.halvings
     _noise: float = 1.0
+    _rounding: float = 2.2e-16
+    """What the series are off by from the beginning."""
     _seam: float = 0.0
     """What a seam leaves in space, where the beginning does not quite fit to itself round a ring."""
     _made: dict[Resolution, tuple[Lines, Lines]] = field(default_factory=dict)
@@ -188,6 +190,9 @@ class LineFollower(March[Held, Resolution]):
             if across.max() <= wanted or finer is None:
                 break
             before, state = state, self._beginning.at(finer)
+            if across.max() <= LINES.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
+                self._rounding = 3.0 * float(across.max())
+                return before
             if finer.repeated == (True,) and across.max() <= LINES.seam * self.demand.tail:
                 gained = across.max() / max(float(spectra(finer, state.rates).max()), 1e-300)
                 if gained < LINES.rough_gain:
@@ -298,4 +303,5 @@ class LineFollower(March[Held, Resolution]):
     def _left(self, state: State, U: Array, t: float, stop: float) -> Array:
         _, checks = self._lines(state.resolution)
         st = self._solver.stages
-        return left_between(self.places, state.resolution, checks, st, U, state.rates, (t, stop), self._sizes)
+        window, known = (t, stop), (self._sizes, self._rounding)
+        return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known)
