@@ -173,7 +173,8 @@ def _lost(
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
     late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
-    return float(times[late[0]]) if len(late) else None
+    # What is lost at the very end is not lost after it.
+    return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 
 
 def _as_given(bench: Bench, request: Request) -> Answer:
