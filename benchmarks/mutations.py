@@ -26,7 +26,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("no step of refinement", "w = w + factors.apply(b - J @ w)", "w = w + 0.0 * w"),
     ("a ridge for columns of length one", "cond * np.sqrt(m) * norms(B, 0)", "cond * np.sqrt(m)"),
     ("no ridge", "cond * np.sqrt(m) * norms(B, 0)", "0.0 * norms(B, 0)"),
-    ("rounding near a resonance is forgotten", "_EPS * factors.influence(np.array(softest), terms)", "0.0 * factors.influence(np.array(softest), terms)"),
+    ("rounding near a resonance is forgotten", "_EPS * factors.influence(np.array(softest), system.terms(w))", "0.0 * factors.influence(np.array(softest), system.terms(w))"),
     ("a family of solutions is not noticed", "return other.probed.stiffness < soft", "return False"),
     ("a step is never halved", "step *= 0.5\n    return w, system.residual(w), loss", "step *= 1.0\n    return w, system.residual(w), loss"),
     ("a stalled descent is a solution", "if status is Status.SOLVED and relative > _SOLVED:", "if False:"),
@@ -43,12 +43,16 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("a source on a plane has the wrong sign", "out -= s\n", "out += s\n"),
     ("a flux is taken from the other side", "(_BESIDE if upper else -_BESIDE)", "(-_BESIDE if upper else _BESIDE)"),
     ("only values are continuous across faces", "for order in range(most)}", "for order in range(min(most, 1))}"),
+    ("odd functions see what even ones see", "self.odd.apply(0.5 * (places - images))", "self.odd.apply(0.5 * (places + images))"),
+    ("equations that change their sign at an image do not", "constants.append(sign * images[-1]", "constants.append(images[-1]"),
+    ("any place is its own image", "return sign\n    return 0.0", "return sign\n    return 1.0"),
+    ("nobody asks for the time", "if check is not None:\n        check()", "if False:\n        check()"),
     ("a missing condition is not looked for", "return after < max(limits.soft, limits.sinking * before)", "return False"),
     ("the second solution in the same windows", "edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]", "edges = [x.start for x in group] + [window.stop, window.stop]"),
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
 
-THRESHOLDS = "search/thresholds/"
+THRESHOLDS = ("search/thresholds/", "diagnose/thresholds.py")
 ROOMS = ("search", "solver", "linalg", "space", "system")
 """Where numbers with names in capitals are thresholds, as long as they are not all in one place."""
 FACTORS = (1e3, 1e-3)

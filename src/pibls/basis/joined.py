@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.protocol import Basis, BasisSpec
+from pibls.basis.protocol import Basis, BasisSpec, summed
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,13 @@ class JoinedBasis:
                 A[:, start : start + part.shape[1]] = part
                 start += part.shape[1]
             out.append(A)
+        return out
+
+    def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
+        """∂^α A w for each wanted (α, w), part by part: some make no table of their functions."""
+        out, start = np.zeros((len(wanted), len(X))), 0
+        for part in self.parts:
+            mine = [(alpha, w[start : start + part.size]) for alpha, w in wanted]
+            out += summed(part, X, mine)
+            start += part.size
         return out

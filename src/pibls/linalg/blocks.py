@@ -2,6 +2,7 @@ r"""A = Σ over strips of rows, each with non-zero columns in a few parts only: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,10 @@ class Strip:
 
     def __len__(self) -> int:
         return len(self.blocks[0])
+
+    def at(self, w: Mapping[int, Array] | Sequence[Array]) -> Array:
+        """These rows times the coefficients of the parts."""
+        return np.asarray(sum(B @ w[p] for p, B in zip(self.parts, self.blocks, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Blocks:
         local = [w[c] for c in self.columns]
         out = np.empty(self.shape[0])
         for rows, strip in zip(self.rows, self.strips, strict=True):
-            out[rows] = sum(B @ local[p] for p, B in zip(strip.parts, strip.blocks, strict=True))
+            out[rows] = strip.at(local)
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

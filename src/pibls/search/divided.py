@@ -16,7 +16,8 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
-from pibls.space import Cells, CellTree, Whole, crossed
+from pibls.search.cornered import Cornered
+from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
@@ -70,26 +71,23 @@ def cell_system(
     engine: Engine = HERE,
     spared: Callable[[Region, Array], bool] = lambda region, box: False,
     frames: Array | None = None,
+    corners: Cornered | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
     ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
-    cells have their functions and points, where those are not the cells.
+    cells have their functions and points, where those are not the cells. ``corners`` is what the space has
+    of them.
     """
+    corners = corners or Cornered()
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     boxes = space.tree.boxes
     points = [
-        partial(_placed, [r for r in regions if not spared(r, box)], domain, frame, box, part.nodes)
+        partial(corners.placed, [r for r in regions if not spared(r, box)], domain, box, frame, part.nodes)
         for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
-    return CellSystem.of(without_pairs(lowered), points, space, ties_of(lowered, domain, space), engine)
-
-
-def _placed(
-    regions: list[Region], domain: Domain, frame: Array, box: Array, nodes: int
-) -> dict[Region, PointSet]:
-    """The points of some regions in a cell: in its frame, but integrals make up a whole in the cells."""
-    return {region: place_in(region, domain, box if region.is_sum else frame, nodes) for region in regions}
+    ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
+    return CellSystem.of(without_pairs(lowered), points, space, ties, engine, shared)
 
 
 def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet]) -> CellSystem:
@@ -133,8 +131,9 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
             counts[r.linear[0].unknown] += 1
     out = []
     faces = lowered.interfaces
+    smooth = [bare(part).nodes for part in space.parts]
     for joint in space.tree.joints(tuple(repeated)):
-        nodes = space.parts[joint.low].nodes, space.parts[joint.high].nodes
+        nodes = smooth[joint.low], smooth[joint.high]
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]

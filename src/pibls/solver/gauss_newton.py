@@ -35,6 +35,7 @@ _TIGHTEN = 1e-3
 _SLOW = 0.5  # near the solution, a step that does not halve the residual is slow
 _FLOOR = 1e-10  # relative residual below which one slow step means rounding
 _STUCK = 0.95  # far from it, one that gains less than 5 %
+_AS_PREDICTED = 1.02
 _SOLVED = 1e-4  # relative residual above which the end is no solution
 
 
@@ -67,6 +68,8 @@ class GaussNewton:
     delta: float = 0.5
     rounds: int = 3
     linear: ScaledSolver = field(default_factory=RidgeQR)
+    to_the_last: bool = True
+    """Whether to go on where all but a little of what is left would be left by linear equations, too."""
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:
@@ -151,7 +154,8 @@ class GaussNewton:
                 b = J @ w - r  # the factored Jacobian serves again
             target = factors.apply(b)
             moved, r_new, loss_new = _backtrack(system, w, target, rows, loss)
-            if loss_new < 2.0 * _norm(J @ target - b, rows):
+            predicted = _norm(J @ target - b, rows)
+            if loss_new < 2.0 * predicted:
                 # What is left is what the truncation leaves, not what the linearisation neglects.
                 limit *= _TIGHTEN
             if not loss_new < loss:
@@ -173,6 +177,7 @@ class GaussNewton:
             left = change * min(change / before, 1.0) if before > 0 else change
             before = change
             settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
+            settled |= not self.to_the_last and cut <= floor and loss < _AS_PREDICTED * predicted
             if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
                 status = Status.SOLVED
                 break

@@ -5,7 +5,7 @@ from pibls.space.decomposed import Decomposed
 from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
-from pibls.space.tied import Field, Tied, ties_of, with_fields
+from pibls.space.tied import Field, Tied, bare, bared, ties_of, with_fields
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded, graded_towards
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
@@ -26,6 +26,8 @@ __all__ = [
     "Tied",
     "Whole",
     "Windows",
+    "bare",
+    "bared",
     "crossed",
     "graded",
     "graded_towards",

@@ -7,13 +7,13 @@ every unknown, and one coefficient. The space has a coefficient for each part; t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis
+from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis, SingularBasis
 from pibls.space.whole import Whole
 
 Index = npt.NDArray[np.intp]
@@ -23,9 +23,13 @@ Index = npt.NDArray[np.intp]
 class Field:
     """Functions of several unknowns: bases by (piece, unknown), all of one size, and their degrees."""
 
-    bases: Mapping[tuple[int, int], PowersBasis | PolarBasis]
+    bases: Mapping[tuple[int, int], PowersBasis | PolarBasis | SingularBasis]
     degrees: tuple[float, ...]
     point: tuple[float, float]
+    strong: bool = True
+    """Whether nothing else does what the first of them do: small cells do without the others."""
+    exact: bool = True
+    """Whether each of them holds the highest part of the equations and conditions."""
 
     @property
     def size(self) -> int:
@@ -38,9 +42,13 @@ class Field:
 
     def below(self, most: float) -> Field:
         """The functions up to a degree."""
-        kept = np.array([i for i, d in enumerate(self.degrees) if d <= most], dtype=np.intp)
+        return self.between(-np.inf, most)
+
+    def between(self, low: float, high: float) -> Field:
+        """The functions of degrees above ``low``, and up to ``high``."""
+        kept = np.array([i for i, d in enumerate(self.degrees) if low < d <= high], dtype=np.intp)
         bases = {key: b.chosen(kept) for key, b in self.bases.items()}
-        return Field(bases, tuple(self.degrees[i] for i in kept), self.point)
+        return replace(self, bases=bases, degrees=tuple(self.degrees[i] for i in kept))
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,24 @@ def with_fields(common: Basis, fields: Sequence[Field], piece: int, unknown: int
     """The basis of an unknown in a piece."""
     mine = [f.bases[piece, unknown] for f in fields if (piece, unknown) in f.bases]
     return JoinedBasis((common, *mine)) if mine else common
+
+
+def bare(space: Whole) -> Whole:
+    """What is common to all unknowns, without the functions of corners."""
+    made = {id(b): _bare(b) for b in space.bases}
+    return Whole(tuple(made[id(b)] for b in space.bases))
+
+
+def _bare(basis: Basis) -> Basis:
+    parts = getattr(basis, "parts", (basis,))
+    plain = tuple(p for p in parts if not isinstance(p, (PowersBasis, PolarBasis)))
+    return basis if len(plain) == len(parts) else plain[0] if len(plain) == 1 else JoinedBasis(plain)
+
+
+def bared(space: Whole, w: Array) -> Array:
+    """The coefficients of that."""
+    own = bare(space).bases
+    return np.concatenate([w[part][: b.size] for part, b in zip(space.slices, own, strict=True)])
 
 
 def ties_of(space: Whole, fields: Sequence[Field], unknowns: int) -> Index:

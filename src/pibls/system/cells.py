@@ -22,12 +22,39 @@ from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import Cells, Space
+from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
-from pibls.system.pieces import Job, Placing, Side
+from pibls.system.pieces import Alike, Job, Placing, Side
+from pibls.system.tied import Index
 from pibls.system.traces import Tied
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Coefficients that are one: within a cell (`tied`), and the same number of them in all cells."""
+
+    index: Mapping[int, Index] = field(default_factory=dict, repr=False)
+    everywhere: int = 0
+    """The first so many, after those that are common to the unknowns of a cell, are those of all cells."""
+    apart: Mapping[int, tuple[Whole, Index]] = field(default_factory=dict, repr=False)
+    """The functions of a cell without these, and which of their coefficients are one: what faces tie."""
+
+    def columns(self, space: Cells) -> list[int]:
+        """How many coefficients each cell has to look for."""
+        return [
+            int(self.index[c].max()) + 1 if c in self.index else part.columns
+            for c, part in enumerate(space.parts)
+        ]
+
+    def on_faces(self, space: Cells, c: int) -> Whole:
+        """What faces tie of a cell."""
+        return self.apart[c][0] if c in self.apart else space.parts[c]
+
+    def alike(self, c: int, links: tuple[int, ...]) -> Alike | None:
+        links = links if self.everywhere else ()
+        return Alike(self.everywhere, links, self.apart[c]) if c in self.apart else None
 
 
 @dataclass(frozen=True)
@@ -46,6 +73,7 @@ class CellSystem:
     """How many nonlinear values each cell has."""
     ties: tuple[Tied, ...] = field(repr=False)
     """What holds on each face."""
+    shared: Shared = field(default_factory=Shared, repr=False)
 
     @classmethod
     def of(
@@ -55,10 +83,12 @@ class CellSystem:
         space: Cells,
         ties: Sequence[Tied],
         engine: Engine = HERE,
+        alike: Shared | None = None,
     ) -> CellSystem:
         """``points`` give those of each cell when they are called."""
+        alike = alike or Shared()
         sums = _rows_of_sums(lowered, points[0])
-        sides, layout, expected = divided(space, ties, engine, sums)
+        sides, layout, expected = divided(space, ties, engine, sums, alike)
         touched, cells = layout.touched, len(space.parts)
         if len(layout.bundles) == 1:
             engine = HERE  # there is nothing to share
@@ -66,6 +96,7 @@ class CellSystem:
         engine.admit(layout.demand(expected, copies))
         shared = engine.put(lowered)
         links = [_links(c, cells, len(ties)) for c in range(cells)]
+        others = [_links(c, cells, len(ties) + (cells - 1 if sums else 0))[0] for c in range(cells)]
         jobs = [
             tuple(
                 Job(
@@ -73,7 +104,10 @@ class CellSystem:
                     points[c],
                     space.parts[c],
                     tuple(sides[c]),
-                    *(links[c] if sums else ()),
+                    links[c][0] if sums else None,
+                    links[c][1],
+                    alike.alike(c, others[c]),
+                    alike.index.get(c),
                 )
                 for c in dict.fromkeys(touched[s][0] for s in bundle.strips)
             )
@@ -92,8 +126,27 @@ class CellSystem:
                 counts[c] = count
         return cls(
             space, lowered.is_linear, engine, layout, tuple(made),
-            tuple(heights.tolist()), tuple(counts.tolist()), tuple(ties),
+            tuple(heights.tolist()), tuple(counts.tolist()), tuple(ties), alike,
         )  # fmt: skip
+
+    def function(self, w: Array) -> Array:
+        """The coefficients of the space."""
+        parts = []
+        for c, rows in enumerate(self._own_rows):
+            mine, index = w[self.layout.columns[c]], self.shared.index.get(c)
+            # A cell outside of the domain has no rows, and no functions, also not those of all cells.
+            mine = mine if rows or self.shared.everywhere == 0 else np.zeros_like(mine)
+            parts.append(mine if index is None else mine[index])
+        return np.concatenate(parts)
+
+    @property
+    def _own_rows(self) -> list[int]:
+        """How many rows each cell has besides those that it shares."""
+        out = [0] * len(self.space.parts)
+        for parts, rows in zip(self.layout.touched, self.heights, strict=True):
+            if len(parts) == 1:
+                out[parts[0]] = rows
+        return out
 
     def later(
         self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float
@@ -213,29 +266,35 @@ class CellSystem:
 
 
 def divided(
-    space: Cells, ties: Sequence[Tied], engine: Engine = HERE, sums: int = 0
+    space: Cells, ties: Sequence[Tied], engine: Engine = HERE, sums: int = 0, alike: Shared | None = None
 ) -> tuple[list[list[Side]], Layout, list[int]]:
     """The faces of each cell, how the elimination is laid out, and the rows that its strips will have.
 
-    ``sums`` are the rows of integrals: as many numbers go from each cell to the next.
+    ``sums`` are the rows of integrals: as many numbers go from each cell to the next, and as many as are
+    alike in all cells.
     """
-    cells = len(space.parts)
+    cells, alike = len(space.parts), alike or Shared()
+    count = alike.everywhere
     sides: list[list[Side]] = [[] for _ in space.parts]
     for number, tied in enumerate(ties):
-        pair = space.parts[tied.joint.low], space.parts[tied.joint.high]
+        pair = alike.on_faces(space, tied.joint.low), alike.on_faces(space, tied.joint.high)
         sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
         sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
     touched, expected = list[tuple[int, ...]](), list[int]()
     for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
         touched += [(c,), *((c, s.face) for s in mine)]
         expected += [int(_ROWS * part.columns), *(s.tied.rows_each for s in mine)]
+        if count:
+            links = _links(c, cells, len(ties) + (cells - 1 if sums else 0))[0]
+            touched += [(c, link) for link in links]
+            expected += [count] * len(links)
         if sums:
             touched.append((c, *_links(c, cells, len(ties))[0]))
             expected.append(sums)
-    links = list(pairwise(range(cells))) if sums else []
-    widths = [p.columns for p in space.parts] + [t.columns for t in ties] + [sums] * len(links)
+    chain, chained = list(pairwise(range(cells))), [n for n in (sums, count) if n]
+    widths = alike.columns(space) + [t.columns for t in ties] + [n for n in chained for _ in chain]
     columns = [np.arange(a, b, dtype=np.intp) for a, b in pairwise(np.cumsum([0, *widths]))]
-    order = space.tree.groups([*((t.joint.low, t.joint.high) for t in ties), *links])
+    order = space.tree.groups([*((t.joint.low, t.joint.high) for t in ties), *chain * len(chained)])
     groups = [(c,) for c in range(cells)] + [tuple(cells + i for i in group) for group in order]
     return sides, Layout.of(touched, columns, groups, engine, expected), expected
 

@@ -15,9 +15,10 @@ from pibls.arrays import Array
 from pibls.linalg.blocks import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.space import Space, Whole
+from pibls.space import Space, Whole, bare
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
+from pibls.system.tied import Index, TiedSystem, shared_columns
 from pibls.system.traces import Tied
 
 Placing = Callable[[], Mapping[Region, PointSet]]
@@ -45,7 +46,7 @@ class Share:
     links: tuple[int, ...]
     """The parts of the matrix that are the sum before and the sum after; the first and last have one."""
     signs: tuple[float, ...]
-    system: System = field(repr=False)
+    system: System | TiedSystem = field(repr=False)
     units: Array = field(repr=False)
     """μ of each row."""
 
@@ -69,6 +70,32 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Alike:
+    """γ_c = γ_(c+1): coefficients that are the same in all cells, as two of them have a face in common."""
+
+    count: int
+    links: tuple[int, ...]
+    """The parts of the matrix that they are tied to, one with the cell before and one with the next."""
+    apart: tuple[Whole, Index] = field(repr=False)
+    """The functions of the cell without these, and which of their coefficients are one."""
+
+    @property
+    def first(self) -> int:
+        """Where they begin among those that are looked for."""
+        return bare(self.apart[0]).columns
+
+    def on_face(self, T: Array) -> Array:
+        """The traces of the other functions, in all columns: these are the same on both sides of a face."""
+        T = shared_columns(T, self.apart[1])
+        return np.asfortranarray(np.insert(T, [self.first] * self.count, 0.0, axis=1))
+
+    def strips(self, cell: int, columns: int) -> list[Strip]:
+        own = np.zeros((self.count, columns), order="F")
+        own[:, self.first : self.first + self.count] = np.eye(self.count)
+        return [Strip((cell, link), (own, -np.eye(self.count))) for link in self.links]
+
+
+@dataclass(frozen=True)
 class Job:
     """What a cell is assembled from."""
 
@@ -79,6 +106,14 @@ class Job:
     links: tuple[int, ...] | None = None
     """Of integrals that it has a share in: the sum before and after it."""
     signs: tuple[float, ...] = ()
+    alike: Alike | None = None
+    index: Index | None = field(default=None, repr=False)
+    """Which of the coefficients that are looked for each one of the space is, where some are one."""
+
+    def system(self, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> System | TiedSystem:
+        """That of some residuals, in the functions of the cell."""
+        found = assemble(lowered, points, self.space)
+        return found if self.index is None else TiedSystem(found, self.index)
 
 
 @dataclass(frozen=True)
@@ -90,7 +125,7 @@ class Bent:
     """In the strip."""
     places: slice
     """Among the rows of all faces of the cell."""
-    system: System = field(repr=False)
+    system: System | TiedSystem = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -98,19 +133,19 @@ class Piece:
     """The systems of some cells; ``ties`` are their rows on the faces, with what these are to be."""
 
     cells: tuple[int, ...]
-    systems: tuple[System, ...] = field(repr=False)
+    systems: tuple[System | TiedSystem, ...] = field(repr=False)
     ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
     jumps: tuple[Array, ...] = field(repr=False)
     bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
     shares: tuple[Share | None, ...] = field(repr=False)
 
-    def systems_of(self, number: int) -> list[System]:
+    def systems_of(self, number: int) -> list[System | TiedSystem]:
         """Of a cell its own, those of its fluxes, that of its integrals: v has their values in this order."""
         share = self.shares[number]
         more = [] if share is None else [share.system]
         return [self.systems[number], *(b.system for b in self.bent[number]), *more]
 
-    def all_systems(self) -> list[System]:
+    def all_systems(self) -> list[System | TiedSystem]:
         """Those of all cells."""
         return [s for number in range(len(self.cells)) for s in self.systems_of(number)]
 
@@ -123,14 +158,18 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
         every = job.points()
         found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
         local = tuple(r for r in lowered.residuals if r.region in found)
-        systems.append(assemble(replace(lowered, residuals=local), found, job.space))
+        systems.append(job.system(replace(lowered, residuals=local), found))
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
             rows = known.pop(side.face, None)
             if rows is None:
                 rows = known[side.face] = side.tied.rows(*side.spaces)
-            strips.append(Strip((job.cell, side.face), rows[side.upper]))
+            T, P = rows[side.upper]
+            strips.append(Strip((job.cell, side.face), (T if job.alike is None else job.alike.on_face(T), P)))
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
+        if job.alike is not None:
+            strips += job.alike.strips(job.cell, systems[-1].shape[1])
+            wanted += [np.zeros(job.alike.count)] * len(job.alike.links)
         ties.append(tuple(strips))
         jumps.append(np.concatenate(wanted))
         bent.append(_bent(job, lowered))
@@ -144,7 +183,7 @@ def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet])
     if job.links is None:
         return None
     sums = tuple(r for r in lowered.residuals if r.region.is_sum)
-    system = assemble(replace(lowered, residuals=sums), {r.region: points[r.region] for r in sums}, job.space)
+    system = job.system(replace(lowered, residuals=sums), {r.region: points[r.region] for r in sums})
     return Share(job.links, job.signs, system, np.ones(system.shape[0]))
 
 
@@ -165,7 +204,7 @@ def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
     for number, side in enumerate(job.sides):
         for rows, flux, X in side.tied.fluxes(side.upper):
             points = {flux.region: PointSet((X,), np.zeros_like(X))}
-            system = assemble(replace(lowered, residuals=(flux,)), points, job.space)
+            system = job.system(replace(lowered, residuals=(flux,)), points)
             out.append(Bent(number, rows, slice(start + rows.start, start + rows.stop), system))
         start += side.tied.rows_each
     return tuple(out)
@@ -211,8 +250,7 @@ def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
     ):
         parts.append(system.residual(w[cell]))
         if strips:
-            tied = [s.blocks[0] @ w[s.parts[0]] + s.blocks[1] @ w[s.parts[1]] for s in strips]
-            found = np.concatenate(tied) - jump
+            found = np.concatenate([s.at(w) for s in strips]) - jump
             for b in bent:
                 stand_in = strips[b.strip].blocks[0][b.rows] @ w[cell]
                 found[b.places] += b.system.residual(w[cell]) - stand_in
@@ -236,7 +274,7 @@ def misfits(
         for block in system.blocks:
             if block.residual.region.is_inside:
                 continue
-            strength = block.strength(w[cell], system.space, sizes, halves[cell])
+            strength = block.strength(system.full(w[cell]), system.space, sizes, halves[cell])
             with np.errstate(invalid="ignore", divide="ignore"):
                 found = np.nan_to_num(np.abs(r[block.rows]) / strength, nan=0.0, posinf=0.0)
             worst = int(found.argmax())

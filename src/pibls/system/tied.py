@@ -2,18 +2,30 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.rows import Matrix, Rows, is_streamed, norms
+from pibls.problem.lowering import Residual
 from pibls.space import Space, Whole
 from pibls.system.streaming import StreamedSystem
-from pibls.system.system import System
+from pibls.system.system import Block, System
+
+Index = npt.NDArray[np.intp]
+
+
+def shared_columns(A: Array, index: Index) -> Array:
+    """A T: the columns of what is one, added."""
+    out = np.zeros((len(A), int(index.max()) + 1), order="F")
+    for column, target in enumerate(index):
+        out[:, target] += A[:, column]
+    return out
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,7 @@ class TiedSystem:
     """``index`` says for each coefficient of the system which of those that are looked for it is."""
 
     system: System | StreamedSystem
-    index: npt.NDArray[np.intp]
+    index: Index
     _memory: dict[str, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -62,6 +74,26 @@ class TiedSystem:
             size = float(np.median(some)) if len(some) else 1.0
             total += (plain + np.einsum("ij,ij->i", block[:, run:], block[:, run:])) / size
         return np.where(total > 0, np.sqrt(total), 1.0)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return cast("System", self.system).blocks
+
+    @property
+    def linear(self) -> Array:
+        """Of the system, with a column for each coefficient of the space."""
+        return cast("System", self.system).linear
+
+    @property
+    def nonlinear_values(self) -> int:
+        return cast("System", self.system).nonlinear_values
+
+    def full(self, w: Array) -> Array:
+        """The coefficients of the space."""
+        return np.asarray(w[self.index])
+
+    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> None:
+        """Corners of evolutions are not in cells."""
 
     def residual(self, w: Array) -> Array:
         return self.system.residual(w[self.index])
@@ -105,7 +137,4 @@ class TiedSystem:
 
     def tied(self, A: Array) -> Array:
         """A T: the columns of what is one, added."""
-        out = np.zeros((len(A), self.columns), order="F")
-        for column, target in enumerate(self.index):
-            out[:, target] += A[:, column]
-        return out
+        return shared_columns(A, self.index)

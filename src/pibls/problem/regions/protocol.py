@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain
 from pibls.domain.gauss import Rule
 
@@ -48,6 +48,10 @@ class Region(Protocol):
         """Whether dn(u) means something there."""
 
     @property
+    def is_handed(self) -> bool:
+        """Whether it is where a window begins, with what the last one handed on."""
+
+    @property
     def is_sum(self) -> bool:
         """Whether its points make rows together, which residuals of one name share: an integral."""
 
@@ -66,13 +70,7 @@ class Region(Protocol):
         """Whether it belongs to the condition of the statement before."""
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """Its points: of the whole domain, or of what lies in ``box`` (d, 2).
 
@@ -121,6 +119,7 @@ class Place:
     is_boundary = False
     is_sum = False
     is_rim = False
+    is_handed = False
 
     @property
     def continues(self) -> bool:
