@@ -147,11 +147,12 @@ class Enrichment:
         parts = tuple(
             p
             for p, tip in zip(self.parts, tips, strict=True)
-            if tip is None or bool(locates(np.array([tip.point]))[0])
+            if tip is None or bool(locates(tip.inside[None, :])[0])
         )
-        near, inner, points = (X[locates(X)] if len(X) else X for X in (self.near, self.inner, self.points))
-        rim = None if self.rim is None or not len(points) else self.rim.select(locates(self.rim.points))
-        return Enrichment(parts, self.strong, near, inner, rim, points, fields=self.fields)
+        near, inner = (X[locates(X)] if len(X) else X for X in (self.near, self.inner))
+        rim = None if self.rim is None else self.rim.select(locates(self.rim.points))
+        rim = None if rim is None or not len(rim.points) else rim
+        return Enrichment(parts, self.strong, near, inner, rim, self.points, fields=self.fields)
 
     def reduced_fields(self, share: float) -> tuple[Field, ...]:
         """The functions of all unknowns together, for a ``share`` below 1 without the highest powers."""
@@ -196,10 +197,14 @@ def are_mild(corners: Sequence[Corner]) -> bool:
 
 
 def enrichment_of(
-    corners: Sequence[Corner], lowered: LoweredProblem, domain: Domain, given: Sequence[BasisSpec] = ()
+    corners: Sequence[Corner],
+    lowered: LoweredProblem,
+    domain: Domain,
+    given: Sequence[BasisSpec] = (),
+    piece: Callable[[Corner], Domain] | None = None,
 ) -> Enrichment:
-    """What corners and a person bring."""
-    found = [functions_at(corner, lowered, domain) for corner in corners]
+    """What corners, each in its ``piece`` of the domain, and a person bring."""
+    found = [functions_at(c, lowered, domain if piece is None else piece(c)) for c in corners]
     strong = any(_first(corner) < _STRONG for corner in corners) or bool(given)
     singular = [c for c in corners if math.isfinite(_first(c))]
     none = np.empty((0, lowered.dimension))

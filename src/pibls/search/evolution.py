@@ -40,6 +40,13 @@ class Evolution:
     def forward(self) -> bool:
         return self.stop > self.start
 
+    def is_given_by(self, residual: Residual) -> bool:
+        """Whether a residual at the start gives values of unknowns or of their rates, and nothing else."""
+        return not residual.nonlinear and all(
+            sum(j.alpha) == j.alpha[self.axis] < self.orders[j.unknown] and j.site == 0
+            for j in residual.linear
+        )
+
 
 def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
     """The evolution that a problem is, if it is one."""
