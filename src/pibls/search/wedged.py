@@ -19,6 +19,7 @@ from pibls.search.enrich import Enrichment
 from pibls.space import Field
 
 _HIGHEST = 36.0  # degrees
+_HIGHEST_BENT = 12.0
 _HIGHEST_JOINED = 32.0
 _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
 _RICH_ANGLES = 20  # points that are fitted, where there are polynomials of the angle
@@ -34,8 +35,15 @@ def worst_wedges(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
     return found if len(found) <= _MOST_WEDGES else ()
 
 
-def with_wedges(extra: Enrichment, wedges: Sequence[Wedge], domain: Domain) -> Enrichment:
-    """What a system has at its corners, beside what there is."""
+def with_wedges(
+    extra: Enrichment, wedges: Sequence[Wedge], domain: Domain, is_linear: bool = True
+) -> Enrichment:
+    """What a system has at its corners, beside what there is.
+
+    Terms that are not linear leave more than high powers would add, and mild corners to small cells.
+    """
+    wedges = [w for w in wedges if is_linear or w.strong]
+    highest = _HIGHEST if is_linear else _HIGHEST_BENT
     if not wedges:
         return extra
     known: dict[tuple[float, int], list[tuple[complex, int]]] = {}
@@ -45,9 +53,9 @@ def with_wedges(extra: Enrichment, wedges: Sequence[Wedge], domain: Domain) -> E
         key = round(wedge.angle, 9), len(wedge.pencil.ties)
         exponents = known.get(key, [])
         if not wedge.pencil.has(exponents):
-            exponents = wedge.pencil.exponents(_HIGHEST)
+            exponents = wedge.pencil.exponents(highest)
         known.setdefault(key, exponents)
-        powers = wedge.pencil.powers(_HIGHEST, exponents)
+        powers = wedge.pencil.powers(highest, exponents)
         length = reach_of(wedge.point, domain)
         bases = bases_of(wedge.point, wedge.pencil, powers, length)
         fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point, wedge.strong))
