@@ -75,7 +75,8 @@ def with_wedges(
         inner=np.concatenate([extra.inner, inner]),
         rim=join(sides if extra.rim is None else [extra.rim, *sides], 2),
         points=np.concatenate([extra.points, np.array([w.point for w in wedges])]),
-        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges])]),
+        # In mild corners even the pressure is smooth enough for any rule.
+        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges if w.strong]).reshape(-1, 2)]),
     )
 
 
