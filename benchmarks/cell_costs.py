@@ -23,7 +23,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
-from benchmarks.engine import NODES, fresh_of, spaces
+from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import threads
 from pibls.linalg import block_qr
 from pibls.linalg.blocks import Blocks, Strip
@@ -126,25 +126,13 @@ def shared(workers: int) -> dict[str, Any]:
             "value": float(s(0.21, 0.32)),
         }
 
-    if not workers:
-        return told(None)
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        client.run(_warm)
+    with cluster_of(workers) as client:
+        if client is None:
+            return told(None)
         before = sum(client.run(time.process_time).values())
         found = told(client)
         found["cpu"] += sum(client.run(time.process_time).values()) - before
         return found
-
-
-def _warm() -> None:
-    import pibls.search.cells  # noqa: F401
 
 
 def main(words: list[str]) -> None:

@@ -12,7 +12,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -115,15 +116,7 @@ def counted(side: int, workers: int) -> dict[str, float]:
 
 def on_workers(workers: int) -> dict[str, float]:
     """The same grid by Dask, with the CPU seconds of the workers."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        client.run(_warm)  # imports are not what is measured
+    with cluster_of(workers) as client:
         before = sum(client.run(time.process_time).values())
         shares: list[distributed.Share] = []
         found = grid(SHARED, distributed.Distributed(client, shares.append))
@@ -156,8 +149,16 @@ def whole(workers: int) -> dict[str, float]:
             "value": float(s(0.31, 0.52)),
         }
 
+    with cluster_of(workers) as client:
+        return told(client)
+
+
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Any]:
+    """A client of so many workers that have imported what they need; None of none."""
     if not workers:
-        return told(None)
+        yield None
+        return
     from distributed import Client, LocalCluster
 
     with (
@@ -166,8 +167,8 @@ def whole(workers: int) -> dict[str, float]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        client.run(_warm)
-        return told(client)
+        client.run(_warm)  # imports are not what is measured
+        yield client
 
 
 def fresh(*words: object) -> dict[str, float]:

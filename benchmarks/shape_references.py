@@ -20,6 +20,8 @@ from pibls.arrays import Array
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes"
 _CORNER_LEVELS = 8
+_CORNER = 0.1
+_LEAK = 10  # further levels where the velocity jumps: what flows through the wall of the last element is felt
 
 
 def stored(name: str) -> tuple[Array, Array] | None:
@@ -87,16 +89,21 @@ def reaction_diffusion(mesh: Any, order: int, c: float, source: Any, outer: Any,
     found = ng.GridFunction(space)
     found.Set(mesh.BoundaryCF({"outer": outer, "holes": holes}), ng.BND)
     with ng.TaskManager():
-        form.Assemble()
-        load.Assemble()
-        r = load.vec.CreateVector()
-        r.data = load.vec - form.mat * found.vec
-        r.data += form.harmonic_extension_trans * r
-        inverse = form.mat.Inverse(space.FreeDofs(coupling=True), inverse="sparsecholesky")
-        found.vec.data += inverse * r
-        found.vec.data += form.inner_solve * r
-        found.vec.data += form.harmonic_extension * found.vec
+        condensed(form, load, found)
     return found
+
+
+def condensed(form: Any, load: Any, found: Any) -> None:
+    """What is left of a load beside the boundary values, with inner unknowns condensed out."""
+    form.Assemble()
+    load.Assemble()
+    r = load.vec.CreateVector()
+    r.data = load.vec - form.mat * found.vec
+    r.data += form.harmonic_extension_trans * r
+    inverse = form.mat.Inverse(found.space.FreeDofs(coupling=True), inverse="sparsecholesky")
+    found.vec.data += inverse * r
+    found.vec.data += form.inner_solve * r
+    found.vec.data += form.harmonic_extension * found.vec
 
 
 def four_discs(size: float, order: int, levels: int) -> Any:
@@ -133,7 +140,7 @@ def cavity(re: float) -> Callable[[float, int, int], Any]:
         for i, bc in enumerate(("wall", "wall", "lid", "wall")):
             geometry.Append(["line", points[i], points[(i + 1) % 4]], bc=bc)
         mesh = ng.Mesh(geometry.GenerateMesh(maxh=size))
-        for _ in range(levels):
+        for _ in range(levels + _LEAK):
             for element in mesh.Elements(ng.VOL):
                 near = any(
                     abs(mesh[v].point[0] - a) + abs(mesh[v].point[1] - 1.0) < 1e-12
@@ -159,11 +166,12 @@ def cavity(re: float) -> Callable[[float, int, int], Any]:
             form.AssembleLinearization(found.vec)
             r = found.vec.CreateVector()
             form.Apply(found.vec, r)
-            step = form.mat.Inverse(free, inverse="umfpack") * r
+            step = found.vec.CreateVector()
+            step.data = form.mat.Inverse(free, inverse="umfpack") * r
             found.vec.data -= step
             if np.abs(step.FV().NumPy()).max() < 1e-12:
                 break
-        return found.components[0][0]
+        return found
 
     return solve
 
@@ -172,6 +180,8 @@ REFERENCES: dict[str, tuple[Callable[[float, int, int], Any], tuple[float, int],
     "four_discs": (four_discs, (0.15, 12), 1.0),
     "discs_12": (plate(12), (0.1, 12), 1.0),
     "discs_40": (plate(40), (0.06, 10), 1.0),
+    "cavity_100": (cavity(100.0), (0.2, 5), 1.0),
+    "cavity_400": (cavity(400.0), (0.16, 5), 1.0),
 }
 
 
@@ -185,7 +195,10 @@ def points_for(name: str, n: int) -> Array:
     X = domain.interior(3 * n // 4, rng)
     rim = domain.boundary(n // 4, rng)
     near = rim.points - 2e-3 * rim.normals
-    return np.concatenate([X, near[np.asarray(domain.contains(near), dtype=bool)]])
+    X = np.concatenate([X, near[np.asarray(domain.contains(near), dtype=bool)]])
+    if name.startswith("cavity"):  # in its upper corners the velocity jumps
+        X = X[np.hypot(np.minimum(X[:, 0], 1.0 - X[:, 0]), 1.0 - X[:, 1]) > _CORNER]
+    return X
 
 
 def main() -> None:
@@ -199,7 +212,8 @@ def main() -> None:
             began = time.process_time()
             u = solve(size, o, _CORNER_LEVELS)
             mesh = u.space.mesh
-            found.append(np.asarray(u(mesh(X[:, 0], X[:, 1]))).reshape(-1))
+            first = u if not u.components else u.components[0][0]
+            found.append(np.asarray(first(mesh(X[:, 0], X[:, 1]))).reshape(-1))
             print(name, o, u.space.ndof, f"{time.process_time() - began:.1f} s", flush=True)
         difference = float(np.abs(found[1] - found[0]).max())
         np.savez_compressed(

@@ -11,6 +11,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.problem.lowering import lower
+from pibls.search.coupled import coupled
 
 x, y, z, t = sp.symbols("x y z t")
 SEEDS = (0, 1)
@@ -509,3 +511,33 @@ def test_poisson_in_many_dimensions(dimension: int, nodes: int, seed: int, bound
     )
     settings = {"basis": pibls.Features(nodes, scale=0.5), "points": pibls.Points(2 * nodes, 2 * nodes)}
     check(problem, {u: exact}, seed, settings, bound)
+
+
+def test_coordinates_that_the_data_do_not_couple() -> None:
+    """f(x₁, x₂, x₃) + g(x₄, x₅): waves of the coordinates that stand together, where 1e-5 was not reached."""
+    X = sp.symbols("x1:6")
+    u = sp.Function("u")(*X)
+    exact = sp.exp(X[2] / 2) * sp.sin(X[0] + 2 * X[1]) + sp.cos(X[3] * X[4])
+
+    def operator(w: Any) -> Any:
+        return w - sum(w.diff(c, 2) for c in X)
+
+    domain = pibls.Box(dict.fromkeys(X, (0, 1)))
+    problem = pibls.Problem(domain, [sp.Eq(operator(u), operator(exact))], [pibls.Dirichlet(u, exact)])
+    assert coupled(lower(problem), domain, np.array(domain.bounds, dtype=float)) == ((0, 1, 2), (3, 4))
+    solution = pibls.solve(problem, tol=1e-6)
+    P = np.random.default_rng(0).random((5, 500))
+    true = np.abs(solution(*P) - sp.lambdify(X, exact)(*P)).max()
+    assert solution.converged
+    assert true <= min(solution.error.max, 1e-6)
+
+
+def test_what_more_functions_would_not_reach_is_not_told_to_raise_their_number() -> None:
+    X = sp.symbols("x1:6")
+    u = sp.Function("u")(*X)
+    exact = sp.prod([sp.sin(5 * c + i) for i, c in enumerate(X)])
+    domain = pibls.Box(dict.fromkeys(X, (0, 1)))
+    problem = pibls.Problem(domain, [sum(u.diff(c, 2) for c in X) + 125 * exact], [pibls.Dirichlet(u, exact)])
+    with pytest.warns(pibls.ConvergenceWarning, match="Digits come too slowly"):
+        solution = pibls.solve(problem, tol=1e-6)
+    assert solution.status is pibls.Status.SLOW

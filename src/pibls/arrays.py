@@ -11,5 +11,6 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 MultiIndex: TypeAlias = tuple[int, ...]
+Rng: TypeAlias = np.random.Generator
 PointFunction: TypeAlias = Callable[..., Any]
 """A user's function of the coordinate arrays, one argument per coordinate."""

@@ -1,13 +1,14 @@
 """Bases, each drawn for a box: `Broad` is the paper's, `Features` plain random features, `Waves` paired
 sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Chebyshev` polynomials on a
-line, `PowersBasis` and `PolarBasis` what is singular at a corner; `Joined` puts several side by side. Of
-evolutions: `ProductBasis`, and on any shape `DegreeBasis` and `EvolvingBasis`."""
+line, `PowersBasis` and `PolarBasis` what is singular at a corner, `ExponentialBasis` thin layers; `Joined`
+puts several side by side. Of evolutions: `ProductBasis`, on any shape `DegreeBasis` and `EvolvingBasis`."""
 
 from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
 from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.degrees import DegreeBasis
 from pibls.basis.evolving import EvolvingBasis
+from pibls.basis.exponential import ExponentialBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.mirrored import Mirrored, MirroredBasis
@@ -30,6 +31,7 @@ __all__ = [
     "ChebyshevBasis",
     "DegreeBasis",
     "EvolvingBasis",
+    "ExponentialBasis",
     "FeatureBasis",
     "Features",
     "Joined",

@@ -6,6 +6,7 @@ corner, also on a straight side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,6 +24,7 @@ from pibls.problem.program import program
 
 _SAME = 1e-7  # of the size of the domain: two ends that are that close meet
 _SLACK = 1e-7
+_NO_ANGLE = 1e-9
 _CLOSER, _LEVELS = 0.6, 28  # points on a side towards its end
 _RNG = np.random.default_rng(0)
 
@@ -50,6 +52,10 @@ class End:
     near: Boundary
 
     @property
+    def direction(self) -> float:
+        return math.atan2(self.along[1], self.along[0])
+
+    @property
     def is_first(self) -> bool:
         """Whether the domain lies to the left of it."""
         inward = -self.normal
@@ -69,15 +75,19 @@ def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End
     ends = [end for face in faces_of(domain) for end in _ends(face, lowered)]
     if len(ends) < 2:
         return
-    points, done = np.array([end.point for end in ends]), set()
-    for i in range(len(ends)):
-        here = np.flatnonzero(np.linalg.norm(points - points[i], axis=1) < _SAME * size).tolist()
-        if len(here) != 2 or here[0] in done:
-            continue
-        done.add(here[0])
-        one, two = sorted((ends[j] for j in here), key=lambda end: not end.is_first)
-        if one.is_first and not two.is_first:
-            yield one, two
+    points = np.array([end.point for end in ends])
+    for one in (end for end in ends if end.is_first):
+        here = np.flatnonzero(np.linalg.norm(points - one.point, axis=1) < _SAME * size).tolist()
+        others = [ends[j] for j in here if not ends[j].is_first]
+        if others:
+            # Where a slit begins there are two corners; the next side is that of this one.
+            yield one, min(others, key=lambda end: opened(one.direction, end.direction))
+
+
+def opened(start: float, stop: float) -> float:
+    """The angle from one direction to another, counter-clockwise; around the tip of a slit it is 2π."""
+    angle = (stop - start) % (2.0 * math.pi)
+    return angle if _NO_ANGLE < angle < 2.0 * math.pi - _NO_ANGLE else 2.0 * math.pi
 
 
 def _ends(face: Face, lowered: LoweredProblem) -> list[End]:

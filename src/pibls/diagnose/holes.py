@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.basis import Annular
+from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
+from pibls.diagnose.layers import Layers, constants_of
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -138,19 +139,23 @@ class Around:
     """… and what is seen of the holes in them."""
     digits: float = 0.0
     """e^-digits is left out."""
+    layers: Layers | None = None
+    """Thin layers along the outer boundary."""
 
     def __bool__(self) -> bool:
-        return bool(self.holes)
+        return bool(self.holes) or self.layers is not None
 
-    def functions(self, share: float = 1.0) -> tuple[Annular, ...]:
-        """Those of all holes and of their images; for a ``share`` below 1, fewer."""
+    def functions(self, share: float = 1.0) -> tuple[BasisSpec, ...]:
+        """Those of all holes, of their images and of layers; for a ``share`` below 1, fewer."""
+        if not self.digits:
+            return ()
         digits, most = share * self.digits, _MOST_ORDERS[bool(self.rate)]
         own = (f for hole in self.holes for f in hole.functions(digits, self.depth, self.rate))
         seen = (
             Annular(i.centre, i.radius, min(n, most), self.depth, self.rate)
             for i, n in zip(self.images, self._seen(digits), strict=True)
         )
-        return (*own, *seen)
+        return (*own, *seen, *(() if self.layers is None else self.layers.functions(digits)))
 
     def _seen(self, digits: float) -> list[int]:
         decays = [q for hole in self.holes for q in hole.decays]
@@ -160,7 +165,9 @@ class Around:
         """Points of all rims."""
         each = [hole.rim(n, shift) for hole, n in zip(self.holes, self._sizes, strict=True)]
         seen = self._seen(self.digits)
-        return join([*each, *(m.points(self.images, seen) for m in self.mirrors)], 2)
+        parts = [*each, *(m.points(self.images, seen) for m in self.mirrors)]
+        parts += [] if self.layers is None else [self.layers.rim(self.digits)]
+        return join(parts, parts[0].points.shape[1])
 
     def inside(self, domain: Domain, shift: float = 0.0) -> Array:
         """Points around all holes, where the functions do not solve the equation by themselves."""
@@ -172,6 +179,14 @@ class Around:
         return [sum(f.size for f in h.functions(self.digits, self.depth, self.rate)) for h in self.holes]
 
 
+def outer_faces(domain: Domain) -> tuple[Face, ...]:
+    """The faces of a domain that go around it: all but those of holes in the plane."""
+    faces = faces_of(domain)
+    if len(domain.coordinates) != 2 or not all(face.has_chart and face.dimension == 1 for face in faces):
+        return faces
+    return tuple(face for loop in _loops(faces) if _area(loop) >= 0.0 for face in loop)
+
+
 def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     """The holes of a plane domain; none where its boundary has no charts."""
     faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
@@ -180,13 +195,10 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     found: list[Hole] = []
     outer: list[Face] = []
     for loop in _loops(faces):
-        dense = [face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG) for face in loop]
-        # ∮ x·n ds is twice the area inside, with the sign of the normals.
-        area = sum(_flux(part) for part in dense)
-        if area >= 0.0:
+        if _area(loop) >= 0.0:
             outer += loop
             continue
-        rim = np.concatenate([part.points for part in dense])
+        rim = np.concatenate([part.points for part in _dense(loop)])
         length = sum(face.measure(np.ones(2)) for face in loop)
         centres = _centres(rim)
         if centres:
@@ -231,6 +243,15 @@ def _decay(circle: tuple[float, float, float], other: tuple[float, float, float]
 def _orders(digits: float, decay: float) -> int:
     """n with ϱⁿ = e^-digits."""
     return max(math.ceil(digits / math.log(1.0 / decay)), 1)
+
+
+def _dense(loop: tuple[Face, ...]) -> list[Boundary]:
+    return [face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG) for face in loop]
+
+
+def _area(loop: tuple[Face, ...]) -> float:
+    """∮ x·n ds is twice the area inside, with the sign of the normals."""
+    return sum(_flux(part) for part in _dense(loop))
 
 
 def _flux(part: Boundary) -> float:
@@ -341,11 +362,8 @@ def _is_homogeneous(r: Residual) -> bool:
 
 def _rate(r: Residual) -> float | None:
     """κ of Δu - κ²u (above zero) or Δu + κ²u (below) with constant coefficients; else None."""
-    if r.nonlinear or len({j.unknown for j in r.linear}) != 1 or not _constant(r):
-        return None
-    a = dict(zip((j.alpha for j in r.linear), _sampled(r)[:, 0].tolist(), strict=True))
-    a = {alpha: c for alpha, c in a.items() if c}
-    if set(a) - {(0, 0)} != {(2, 0), (0, 2)} or not math.isclose(a[2, 0], a[0, 2], rel_tol=1e-9):
+    a = constants_of(r, 2)
+    if a is None or set(a) - {(0, 0)} != {(2, 0), (0, 2)} or not math.isclose(a[2, 0], a[0, 2], rel_tol=1e-9):
         return None
     c = -a.get((0, 0), 0.0) / a[2, 0]
     return math.copysign(math.sqrt(abs(c)), c) if c else 0.0

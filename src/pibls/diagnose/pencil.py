@@ -69,6 +69,16 @@ class Power:
     terms: tuple[tuple[int, int, int, complex, int, int, complex], ...]
 
 
+def with_bessel(powers: Sequence[Power], most: float) -> list[Power]:
+    """u and r^(2j) u: what a term c·u brings along, the same in all sectors, where the highest part is Δu."""
+    out = list(powers)
+    for power in powers:
+        for j in range(1, int(0.5 * (most - power.degree.real)) + 1):
+            terms = ((s, k, root, p + j, q + j, log, c) for s, k, root, p, q, log, c in power.terms)
+            out.append(Power(power.degree + 2 * j, tuple(terms)))
+    return sorted(out, key=lambda p: p.degree.real)
+
+
 @dataclass(frozen=True)
 class Pencil:
     """D(α) of a corner."""

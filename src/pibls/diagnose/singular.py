@@ -17,7 +17,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
-from pibls.diagnose.ends import Stretch, has_corners, meetings
+from pibls.diagnose.ends import Stretch, has_corners, meetings, opened
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem import Jet
@@ -94,7 +94,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     out = []
     for one, two in meetings(lowered, domain):
         start, stop = (cmath.phase(end.along[0] + mu * end.along[1]) for end in (one, two))
-        angle = (stop - start) % (2.0 * math.pi) or 2.0 * math.pi
+        angle = opened(start, stop)
         sides = tuple(zip(kinds_on(one.stretch), kinds_on(two.stretch), strict=True))
         kinds = tuple((_leading(a), _leading(b)) for a, b in sides)
         plain = not any(BOTH in pair for pair in sides)
@@ -198,7 +198,7 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
             # Around a hole: rational functions with their pole in it.
             found += [(float(p), 0, 0, delta) for p in range(1, _POLES) for delta in (0.0, 0.5 * math.pi)]
         if not _is_plain(equation, k):
-            found += _lower_terms(corner, k) if exact and _is_even(equation, k) else _rich_terms(corner, k)
+            found += _lower_terms(corner, k) if exact and is_even(equation, k) else _rich_terms(corner, k)
         terms |= dict.fromkeys(found)
     if not terms:
         return []
@@ -216,7 +216,7 @@ def _is_plain(r: Residual, unknown: int) -> bool:
     return not r.nonlinear and all(sum(j.alpha) == 2 and j.unknown == unknown for j in r.linear)
 
 
-def _is_even(r: Residual, unknown: int) -> bool:
+def is_even(r: Residual, unknown: int) -> bool:
     """Whether it is Δu + c u = f with a constant c."""
     if r.nonlinear or any(sum(j.alpha) == 1 or j.unknown != unknown for j in r.linear):
         return False

@@ -11,13 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.polar import PolarBasis
 from pibls.basis.powers import PowersBasis
-from pibls.diagnose.ends import End, has_corners, meetings
+from pibls.diagnose.ends import End, has_corners, meetings, opened
 from pibls.diagnose.pencil import Pencil, Power, Sector, Tie
 from pibls.diagnose.symbol import Row, Symbol, symbol_of
 from pibls.domain import Boundary, Domain, box_of, faces_of
@@ -62,6 +63,19 @@ class Wedge:
         return self.clash or (self.angle > 0.5 * math.pi + 1e-6 and self.first < _WEAK)
 
 
+class Place(Protocol):
+    """A corner: of the domain, or of what meets inside."""
+
+    @property
+    def point(self) -> tuple[float, float]: ...
+    @property
+    def pencil(self) -> Pencil: ...
+    @property
+    def clash(self) -> bool: ...
+    @property
+    def lower(self) -> tuple[bool, bool]: ...
+
+
 def wedges_of(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
     """All corners of a system whose highest derivatives are coupled, or of a higher order than two."""
     if not has_corners(lowered, domain):
@@ -77,8 +91,8 @@ def wedges_of(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
 
 
 def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: float) -> Wedge | None:
-    start, stop = (math.atan2(end.along[1], end.along[0]) for end in (one, two))
-    angle = (stop - start) % (2.0 * math.pi) or 2.0 * math.pi
+    start = one.direction
+    angle = opened(start, two.direction)
     same = _conditions(one) == _conditions(two)
     if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < _STRAIGHT and same):
         return None
@@ -105,7 +119,7 @@ def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: fl
         join([one.near, two.near], 2),
         one.stretch.straight and two.stretch.straight,
         _clash(one, two, pencil, size),
-        _lower(lowered, symbol),
+        lower_terms(lowered, symbol, np.random.default_rng(3).random((16, 2)) - 0.5),
     )
 
 
@@ -132,10 +146,9 @@ def principal_part(lowered: LoweredProblem, X: Array) -> Symbol | None:
     return symbol
 
 
-def _lower(lowered: LoweredProblem, symbol: Symbol) -> tuple[bool, bool]:
-    """Whether there are lower terms, or coefficients that vary, and nonlinear ones."""
+def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool, bool]:
+    """Whether there are lower terms, or coefficients that vary over points X, and nonlinear ones."""
     equations = [r for r in lowered.residuals if r.region.is_inside]
-    X = np.random.default_rng(3).random((16, 2)) - 0.5
     more = nonlinear = False
     for r, order in zip(equations, symbol.orders, strict=True):
         nonlinear |= bool(r.nonlinear)
@@ -253,20 +266,23 @@ def bases_of(
                 weights[0, row, column] += c.real
                 weights[1, row, column] += c.imag
             terms = np.array([[r, p.real, p.imag, q, log] for r, p, q, log in keys]).reshape(-1, 5)
-            out[number, unknown] = PowersBasis(np.array(point), frames, terms, weights)
+            closed = sector.stop - sector.start > 2.0 * math.pi - _STRAIGHT
+            ends = np.array([] if closed else [sector.start, sector.stop])
+            rays = np.column_stack([np.cos(ends), np.sin(ends)])
+            out[number, unknown] = PowersBasis(np.array(point), frames, terms, weights, rays)
     return out
 
 
 def richer(
-    wedge: Wedge, exponents: Sequence[tuple[complex, int]], domain: Domain, length: float
+    place: Place, sector: Sector, exponents: Sequence[tuple[complex, int]], domain: Domain, length: float
 ) -> dict[int, PolarBasis]:
-    """What lower derivatives, variable coefficients and products bring, for each unknown by itself."""
-    if not any(wedge.lower):
+    """What lower derivatives, variable coefficients and products bring in a sector, unknown by unknown."""
+    if not any(place.lower):
         return {}
-    least, symbol = wedge.pencil.least, wedge.pencil.sectors[0].symbol
+    least, symbol = place.pencil.least, sector.symbol
     leading = [a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > _STRAIGHT]
-    leading = [float(least)] * wedge.clash + [a for a in leading if a < least + _LEADING]
-    sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if wedge.lower[1] else []
+    leading = [float(least)] * place.clash + [a for a in leading if a < least + _LEADING]
+    sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if place.lower[1] else []
     degrees: dict[float, float] = {}
     for a in (*leading, *sums):
         for n in range(1, _RICH + 1):
@@ -274,11 +290,10 @@ def richer(
                 degrees.setdefault(round(a + n, 6), a + n)
     if not degrees:
         return {}
-    X = np.concatenate([face.dense() for face in faces_of(domain)]) - np.array(wedge.point)
+    X = np.concatenate([face.dense() for face in faces_of(domain)]) - np.array(place.point)
     X = X[np.linalg.norm(X, axis=1) > 1e-9 * length]
-    middle = wedge.start + 0.5 * wedge.angle
-    seen = np.angle((X[:, 0] + 1j * X[:, 1]) * np.exp(-1j * middle))
-    half = max(0.5 * wedge.angle, float(np.abs(seen).max()))
+    seen = np.angle((X[:, 0] + 1j * X[:, 1]) * np.exp(-1j * sector.middle))
+    half = max(0.5 * (sector.stop - sector.start), float(np.abs(seen).max()))
     count = _ANGULAR + int(2.0 * half)
     out = {}
     for k, d in enumerate(symbol.degrees):
@@ -288,7 +303,8 @@ def richer(
             for log in ((0, 1) if abs(a - round(a)) < _STRAIGHT else (0,))
             for j in range(count)
         ]
-        out[k] = PolarBasis(np.array(wedge.point), np.array([middle, length, half]), np.array(terms, float))
+        frame = np.array([sector.middle, length, half])
+        out[k] = PolarBasis(np.array(place.point), frame, np.array(terms, float))
     return out
 
 

@@ -12,6 +12,7 @@ from pibls.basis import (
     ChebyshevBasis,
     DegreeBasis,
     EvolvingBasis,
+    ExponentialBasis,
     FeatureBasis,
     JoinedBasis,
     MirroredBasis,
@@ -172,6 +173,12 @@ _POWERS: dict[str, Entry] = {
 }
 _POLAR: dict[str, Entry] = {"point": Numbers("d"), "frame": Numbers("3"), "terms": Numbers("n 3")}
 _MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
+_EXPONENTIAL: dict[str, Entry] = {
+    "growths": Numbers("d n"),
+    "turns": Numbers("d n"),
+    "offsets": Numbers("n"),
+    "phases": Numbers("n"),
+}
 _EVOLVING: dict[str, Entry] = {
     "space": InSpace("basis"),
     "moments": Count(),
@@ -219,6 +226,7 @@ KNOWN = Table(
         Kind("powers", PowersBasis, "basis", _POWERS, _are_powers),
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
+        Kind("exponential", ExponentialBasis, "basis", _EXPONENTIAL),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),
         Kind("evolving", EvolvingBasis, "basis", _EVOLVING, _evolves),

@@ -79,11 +79,12 @@ def attempt(
     *,
     probe: bool = False,
     quickly: bool = False,
+    judged: bool = True,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
     ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing.
+    descent finds nothing; without ``judged`` it has no residuals.
     """
     began = time.perf_counter()
     lowered, inversion = bench.lowered, None
@@ -100,8 +101,8 @@ def attempt(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
         full = replace(outcome, w=outcome.w[system.index]) if isinstance(system, TiedSystem) else outcome
-        judged, values = judge(bench, space, full.w)
-        residuals = norms_by_name(judged)
+        found, values = judge(bench, space, full.w) if judged else ({}, np.empty((lowered.unknowns, 0)))
+        residuals = norms_by_name(found)
         probed = UNPROBED
         if isinstance(system, (System, TiedSystem, EvenOddSystem)) and (
             probe or _may_wander(bench, outcome, residuals)
@@ -195,7 +196,7 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
 
 
 def _worst(residuals: Mapping[str, Norms]) -> float:
-    return max(n.relative for n in residuals.values())
+    return max((n.relative for n in residuals.values()), default=np.inf)
 
 
 def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) -> bool:

@@ -26,7 +26,7 @@ from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corne
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Norms, at_least, compare, unknowns_at
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
-from pibls.search.wedged import with_junctions, with_wedges, worst_wedges
+from pibls.search.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -93,21 +93,24 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     def functions() -> Enrichment:
         plain = enrichment_of(corners, lowered, domain, request.enrich)
         try:
-            return with_wedges(plain, wedges, domain, lowered.is_linear)
+            return with_wedges(plain, wedges, domain, is_linear=lowered.is_linear)
         except OutOfTimeError:
             return plain
 
     materials = materials_of(problem)
     if materials is not None:
-        plain = functions()
+        plain = in_pieces(corners, wedges, lowered, materials, request.enrich)
+        junctions = junctions_of(lowered, domain, materials)
 
         def joined() -> Bench | None:
-            # What interfaces bring where they meet is made when the solution turns out to need it.
-            extra = with_junctions(plain, junctions_of(lowered, domain, materials), domain, materials)
+            extra = with_junctions(plain, junctions, domain, materials)
             return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
 
-        bench = _bench(problem, request, plain).in_pieces(materials)
-        return _searched(bench, request, budget, None, joined)
+        # What interfaces bring where they end is made when the solution turns out to need it; it does need
+        # what is around a corner inside, or the tip of a slit.
+        bench = joined() if any(j.is_around for j in junctions) else None
+        plainly = _bench(problem, request, plain).in_pieces(materials) if bench is None else bench
+        return _searched(plainly, request, budget, None, joined if bench is None else None)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.
@@ -173,7 +176,8 @@ def _lost(
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
     late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
-    return float(times[late[0]]) if len(late) else None
+    # What is lost at the very end is not lost after it.
+    return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 
 
 def _as_given(bench: Bench, request: Request) -> Answer:

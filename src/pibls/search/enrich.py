@@ -18,7 +18,8 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import BasisSpec, Joined
-from pibls.diagnose.holes import Around, holes_of
+from pibls.diagnose.holes import Around, holes_of, outer_faces
+from pibls.diagnose.layers import layers_of
 from pibls.diagnose.singular import Corner, corners_of, functions_at
 from pibls.domain import Boundary, Domain, box_of
 from pibls.domain.face import join
@@ -93,7 +94,7 @@ class Enrichment:
             parts=parts,
             around=around,
             inner=np.concatenate([self.inner, around.inside(self.domain)]) if around.depth else self.inner,
-            rim=rim if self.rim is None else join([self.rim, rim], 2),
+            rim=rim if self.rim is None else join([self.rim, rim], rim.points.shape[1]),
         )
 
     @property
@@ -146,11 +147,12 @@ class Enrichment:
         parts = tuple(
             p
             for p, tip in zip(self.parts, tips, strict=True)
-            if tip is None or bool(locates(np.array([tip.point]))[0])
+            if tip is None or bool(locates(tip.inside[None, :])[0])
         )
-        near, inner, points = (X[locates(X)] if len(X) else X for X in (self.near, self.inner, self.points))
-        rim = None if self.rim is None or not len(points) else self.rim.select(locates(self.rim.points))
-        return Enrichment(parts, self.strong, near, inner, rim, points, fields=self.fields)
+        near, inner = (X[locates(X)] if len(X) else X for X in (self.near, self.inner))
+        rim = None if self.rim is None else self.rim.select(locates(self.rim.points))
+        rim = None if rim is None or not len(rim.points) else rim
+        return Enrichment(parts, self.strong, near, inner, rim, self.points, fields=self.fields)
 
     def reduced_fields(self, share: float) -> tuple[Field, ...]:
         """The functions of all unknowns together, for a ``share`` below 1 without the highest powers."""
@@ -195,10 +197,14 @@ def are_mild(corners: Sequence[Corner]) -> bool:
 
 
 def enrichment_of(
-    corners: Sequence[Corner], lowered: LoweredProblem, domain: Domain, given: Sequence[BasisSpec] = ()
+    corners: Sequence[Corner],
+    lowered: LoweredProblem,
+    domain: Domain,
+    given: Sequence[BasisSpec] = (),
+    piece: Callable[[Corner], Domain] | None = None,
 ) -> Enrichment:
-    """What corners and a person bring."""
-    found = [functions_at(corner, lowered, domain) for corner in corners]
+    """What corners, each in its ``piece`` of the domain, and a person bring."""
+    found = [functions_at(c, lowered, domain if piece is None else piece(c)) for c in corners]
     strong = any(_first(corner) < _STRONG for corner in corners) or bool(given)
     singular = [c for c in corners if math.isfinite(_first(c))]
     none = np.empty((0, lowered.dimension))
@@ -209,22 +215,25 @@ def enrichment_of(
     mild = np.concatenate([none, *(_towards(c, domain, 0.5) for c in corners if math.isinf(_first(c)))])
     parts = (*(f for some in found for f in some), *given)
     rim = join([corner.sides for corner in corners], 2) if corners else None
-    around = holes_of(lowered, domain)
+    layers = layers_of(lowered, domain, outer_faces(domain))
+    around = replace(holes_of(lowered, domain), layers=layers)
     judging = replace(around, digits=_HELD)
-    if around:
+    if around.holes:
         near = np.concatenate([near, judging.inside(domain, 0.4)])
+    if layers is not None:
+        near = np.concatenate([near, layers.near])
     return Enrichment(
         parts,
         strong,
         near,
         inner,
         rim,
-        np.array([c.point for c in corners]).reshape(-1, 2),
+        np.array([c.point for c in corners]).reshape(-1, lowered.dimension),
         around,
         domain,
         judging.rim(0.3) if around else None,
         mild,
-        tips=np.array([c.point for c in singular]).reshape(-1, 2),
+        tips=np.array([c.point for c in singular]).reshape(-1, lowered.dimension),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, time_of
 from pibls.problem import Jet, Region
@@ -39,6 +39,13 @@ class Evolution:
     @property
     def forward(self) -> bool:
         return self.stop > self.start
+
+    def is_given_by(self, residual: Residual) -> bool:
+        """Whether a residual at the start gives values of unknowns or of their rates, and nothing else."""
+        return not residual.nonlinear and all(
+            sum(j.alpha) == j.alpha[self.axis] < self.orders[j.unknown] and j.site == 0
+            for j in residual.linear
+        )
 
 
 def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
@@ -118,13 +125,7 @@ class Handed(Place):
     level: float
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         assert box is not None  # a window is always a box
         d = len(box)

@@ -17,6 +17,8 @@ class WaveFamily:
     stretch: tuple[float, ...]
     low: float = FAMILY.low_share
     """The share of functions of one or two coordinates."""
+    subsets: tuple[tuple[int, ...], ...] = ()
+    """Where functions of some coordinates alone make up nearly all of it: which ones (`search.coupled`)."""
 
     @classmethod
     def isotropic(cls, dimension: int) -> WaveFamily:
@@ -25,6 +27,8 @@ class WaveFamily:
     def spec(self, nodes: int, shrink: float = 1.0) -> BasisSpec:
         """At most ``nodes`` functions, at ``shrink`` times the scale of the scale-width rule."""
         d = len(self.stretch)
+        if self.subsets:
+            return self._by_subsets(nodes, shrink)
         subsets = few_coordinates(d) if d > 3 else []
         each = 2 * int(self.low * nodes / (2 * len(subsets))) if subsets else 0
         if each < FAMILY.least_group:
@@ -33,6 +37,15 @@ class WaveFamily:
         radius = shrink * scale_for("waves", max(dense, 32), d)
         groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
         return Waves(dense, tuple(radius * s for s in self.stretch), groups)
+
+    def _by_subsets(self, nodes: int, shrink: float) -> BasisSpec:
+        shares = [FAMILY.per_coordinate ** (len(c) - 1) for c in self.subsets]
+        dense = max(2 * int(FAMILY.besides * nodes / 2), 2)
+        counts = [max(2 * int((nodes - dense) * s / sum(shares) / 2), 2) for s in shares]
+        pairs = zip(self.subsets, counts, strict=True)
+        groups = tuple((c, n, shrink * scale_for("waves", max(n, 32), len(c))) for c, n in pairs)
+        d = len(self.stretch)
+        return Waves(dense, shrink * scale_for("waves", max(dense, 32), d), groups)
 
     def leaning(self, axis: int, factor: float) -> WaveFamily:
         """More frequencies along one coordinate, fewer along the others.
@@ -43,13 +56,17 @@ class WaveFamily:
         stretch = tuple(s * (factor if i == axis else others) for i, s in enumerate(self.stretch))
         return replace(self, stretch=stretch)
 
-    def shares(self) -> list[WaveFamily]:
-        """The same with fewer functions of few coordinates, where there are any."""
-        return [replace(self, low=low) for low in FAMILY.other_shares] if len(self.stretch) > 3 else []
+    def shares(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
+        """The same with fewer functions of few coordinates, or of those ``subsets`` alone."""
+        if len(self.stretch) <= 3 or self.subsets:
+            return []
+        largest = max(map(len, subsets), default=0)
+        own = [replace(self, subsets=subsets)] if 0 < largest < len(self.stretch) else []
+        return [*own, *(replace(self, low=low) for low in FAMILY.other_shares)]
 
     def neighbours(self) -> list[WaveFamily]:
         """The families that lean towards one coordinate more."""
-        if len(self.stretch) == 1:
+        if len(self.stretch) == 1 or self.subsets:
             return []
         return [self.leaning(axis, 2.0) for axis in range(len(self.stretch))]
 

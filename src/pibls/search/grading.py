@@ -75,7 +75,7 @@ class Grading:
     def steeper(self, found: Resolution, across: Array) -> Resolution:
         """The hardest cells divided; those at a side or at a face of a material towards it, at once."""
         if self._is_piece(found):
-            return found
+            return self._towards_walls(found)
         axis, bench = self.places.free[0], self.places.bench
         box = bench.box[axis]
         ends = {*map(float, box), *(level for i, level in bench.lowered.interfaces.planes if i == axis)}
@@ -91,6 +91,14 @@ class Grading:
             return graded(cell, [axis], place, LINES.levels)
 
         return Resolution(found.tree.refine(division), found.sizes, found.repeated)
+
+    def _towards_walls(self, found: Resolution) -> Resolution:
+        """Polynomials resolve layers of 1/n² at the walls of a box."""
+        if self.places.framed is None:
+            return found
+        most = LINES.layered[len(found.sizes)]
+        sizes = tuple(n if yes else max(n, most) for n, yes in zip(found.sizes, found.repeated, strict=True))
+        return Resolution(found.tree, sizes, found.repeated)
 
     def joined(self, found: Resolution, across: Array, tail: float) -> Resolution:
         """Cells joined again where nothing is left to resolve."""

@@ -82,6 +82,8 @@ class LineFollower(March[Held, Resolution]):
     """Whether periodic coordinates have waves instead of cells."""
     halvings = LINES.halvings
     _noise: float = 1.0
+    _rounding: float = 2.2e-16
+    """What the series are off by from the beginning."""
     _seam: float = 0.0
     """What a seam leaves in space, where the beginning does not quite fit to itself round a ring."""
     _made: dict[Resolution, tuple[Lines, Lines]] = field(default_factory=dict)
@@ -188,6 +190,9 @@ class LineFollower(March[Held, Resolution]):
             if across.max() <= wanted or finer is None:
                 break
             before, state = state, self._beginning.at(finer)
+            if across.max() <= LINES.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
+                self._rounding = 3.0 * float(across.max())
+                return before
             if finer.repeated == (True,) and across.max() <= LINES.seam * self.demand.tail:
                 gained = across.max() / max(float(spectra(finer, state.rates).max()), 1e-300)
                 if gained < LINES.rough_gain:
@@ -201,6 +206,7 @@ class LineFollower(March[Held, Resolution]):
         easing = Easing(self.demand, max(1.0, 0.7 * self._noise))
         since = abs(t - self.evolution.start)
         layered = self.promised is not None and self.promised == t
+        in_cells = len(state.resolution.sizes) == 1
         if first:
             misfit = self._beginning.misfit(state, self._lines(state.resolution)[0])
             layered = misfit > max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
@@ -208,7 +214,7 @@ class LineFollower(March[Held, Resolution]):
             if (layered or unresolved) and self._travels(state):
                 return _KINKS
             if layered:
-                h = LINES.first * total
+                h = LINES.first[in_cells] * total
         for attempt in range(MARCH.tries):
             self.tries += 1
             self.check(t, -1, len(state.resolution.tree))
@@ -237,7 +243,7 @@ class LineFollower(March[Held, Resolution]):
                 return self._accepted(solved, along / easing.factor, across / easing.factor)
             worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
             if first and attempt == LINES.hard and not layered and along > asked.tail:
-                layered, h, easing.before = True, LINES.first * total, None
+                layered, h, easing.before = True, LINES.first[in_cells] * total, None
                 continue
             if layered and wide > asked.tail:
                 steeper = self._grading.steeper(state.resolution, across)
@@ -246,8 +252,10 @@ class LineFollower(March[Held, Resolution]):
                 if steeper != state.resolution:
                     state = self._beginning.at(steeper) if first else moved(self.places, state, steeper)
                     continue
-            if layered and (h <= 1.001 * LINES.ratio * since or first):
-                if since > LINES.layer * total or len(self._done) > LINES.forced:
+            # One piece is as steep at its walls as it can be: no shorter window is any better.
+            blurred = layered and wide > asked.tail and not in_cells
+            if blurred or (layered and (h <= 1.001 * LINES.ratio * since or first)):
+                if since > LINES.layer[in_cells] * total or len(self._done) > LINES.forced:
                     return _UNRESOLVED
                 window, following, _ = self._accepted(solved, along, across)
                 self.promised = stop
@@ -279,7 +287,7 @@ class LineFollower(March[Held, Resolution]):
         self._sizes = np.maximum(self._sizes, solved.sizes)
         past = self._solver.past(state, solved.U, t, stop)
         self.resolutions.append(state.resolution)
-        worth = MARCH.longer[len(state.resolution.sizes) > 1]
+        worth = MARCH.longer[len(state.resolution.sizes) > 1 and self.places.framed is None]
         h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, worth)
         following = State(state.resolution, solved.after)
         coarser = self._grading.joined(state.resolution, across, self.demand.tail)
@@ -295,4 +303,5 @@ class LineFollower(March[Held, Resolution]):
     def _left(self, state: State, U: Array, t: float, stop: float) -> Array:
         _, checks = self._lines(state.resolution)
         st = self._solver.stages
-        return left_between(self.places, state.resolution, checks, st, U, state.rates, (t, stop), self._sizes)
+        window, known = (t, stop), (self._sizes, self._rounding)
+        return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known)

@@ -143,10 +143,10 @@ class WindowSolver:
             return st.together(factors.solver.solve(st.apart(R))).reshape(rates[0].shape)
 
         change = solved(R)
-        if not factors.in_steps:
+        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
+        if not factors.in_steps or left > LINES.krylov_lost:
             return change
         apply, nothing = moments.changed(rates), np.zeros((moments.lines.highest, *change.shape[:-1]))
-        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
         found = gmres(
             lambda v: solved(apply(st.rates(v, nothing, moments.lines.highest, factors.h))),
             change,

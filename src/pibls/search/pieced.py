@@ -18,6 +18,7 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
+from pibls.domain import box_of
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
@@ -33,6 +34,8 @@ from pibls.system.system import System
 _MIRROR = 0.7  # functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …
 _FILLING = 0.5  # … and as many waves in each inclusion as outside gave a hundred times the residual)
 _WHOLE = 1e-6  # relative: pieces of an integral make up the whole of it
+_NEAR, _AWAY = 1e-5, 1e-8  # of the domain: an end that is that close to a corner is at it; points are not
+_CLOSER, _LEVELS, _HELD_LEVELS = 0.6, 28, 12  # points of an interface towards a corner
 _BESIDE = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
 
 
@@ -166,9 +169,30 @@ class Pieced:
             if r.region not in known:
                 p, q = r.region.pieces  # type: ignore[attr-defined]
                 finer = max(counts[p], counts[q], key=lambda c: c.boundary)
-                known[r.region] = r.region.place(self.materials.domain, finer, rng)
+                known[r.region] = self._on(r.region, finer, rng, fitted)
             out.append((r, known[r.region]))
         return out
+
+    def _on(self, region: Any, points: Points, rng: np.random.Generator, fitted: bool) -> PointSet:
+        """Points of an interface: more of them towards its corners, none where derivatives are infinite."""
+        found: PointSet = region.place(self.materials.domain, points, rng)
+        corners = np.array([f.point for f in self.extra.fields]).reshape(-1, self._d)
+        if not len(corners) or self._d != 2:
+            return found
+        size = float(np.linalg.norm(np.ptp(box_of(self.materials.domain), axis=1)))
+
+        def away(X: Array) -> Array:
+            return np.asarray(np.linalg.norm(X[:, None, :] - corners, axis=2).min(axis=1) / size)
+
+        shares = 0.5 * _CLOSER ** np.arange(_LEVELS) if fitted else 0.5 ** (np.arange(_HELD_LEVELS) + 1.5)
+        parts = []
+        for face in region.faces:
+            for end, U in ((0.0, shares), (1.0, 1.0 - shares)):
+                if away(face.at(np.array([[end]]), rng).points)[0] < _NEAR:
+                    there = face.at(U[:, None], rng)
+                    parts.append(PointSet((there.points,), there.normals))
+        kept = away(found.sites[0]) > _AWAY
+        return PointSet.joined([PointSet((found.sites[0][kept],), found.normals[kept]), *parts])
 
     def _regions(
         self, number: int, counts: Sequence[Points], rng: np.random.Generator, fitted: bool
@@ -268,7 +292,7 @@ class Pieced:
             if r.region.is_sum:
                 self._check_parts(r, inside.get(r.region), counts[0], rng)
         regions = dict.fromkeys(r.region for r in self.materials.between)
-        return inside, {region: region.place(self.materials.domain, counts[0], rng) for region in regions}
+        return inside, {region: self._on(region, counts[0], rng, False) for region in regions}
 
     def judged(
         self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array

@@ -46,6 +46,8 @@ class Plan(ABC):
     """How far each attempt was from a solution: residuals or indicators, relative."""
     _measured: list[tuple[Attempt, Array]] = field(default_factory=list, repr=False)
     """What the errors of the last few attempts are measured against."""
+    seen: list[Attempt] = field(default_factory=list, repr=False)
+    """The last few attempts."""
 
     @abstractmethod
     def offer(self) -> Offer | None:
@@ -69,6 +71,27 @@ class Plan(ABC):
         """Whether its last attempt was no better than its first ones, and none was any good."""
         few = len(self.marks) < self.tries
         return not few and min(self.marks) > LOOP.poor and self.marks[-1] > 0.3 * self.marks[0]
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether Newton's method ended nowhere, several times, and no closer than before."""
+        return self.made_no_progress and all(a.outcome.status is Status.STALLED for a in self.seen)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it came to the same function each time, with which the equations hold nowhere.
+
+        What is merely not resolved changes with the number of functions, or is left in a few places.
+        """
+        last = self.seen[-1] if self.seen else None
+        if last is None or not self.finds_nothing:
+            return False
+        worst = max(last.residuals.values(), key=lambda n: n.relative)
+        return worst.rms > 0.1 * worst.max and all(
+            a.values.shape == last.values.shape
+            and bool(np.all(np.abs(a.values - last.values).max(axis=1) <= LOOP.same * last.sizes))
+            for a in self.seen
+        )
 
     def affords(self, work: float) -> bool:
         """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
@@ -119,4 +142,5 @@ class Plan(ABC):
 
     def tell(self, found: Attempt, error: float | None = None, **more: Any) -> None:
         """Report an attempt."""
+        self.seen = [*self.seen[1 - self.tries :], found]
         self.budget.tell(Progress(found.space.nodes, found.relative, error, self.budget.spent, **more))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.search.attempt import Attempt, attempt, misfits
+from pibls.search.coupled import coupled
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
@@ -34,7 +35,7 @@ _SPARE = 1.0
 _BEGUN = 0.5  # digits at which convergence may be said to have begun
 _LEAST_GROWTH = 1.3
 _GROWTH = 6.0  # work of an attempt over that of one half as wide
-_BEGINNING, _WIDTHS = 1e-2, 4  # with functions around holes: a residual before digits come, widths to try
+_WIDTHS = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
 _HOPE = 3.0
 _LONG = 200.0  # what corners of a nonlinear system take, which cells divided towards them do far sooner
 _CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
@@ -141,10 +142,9 @@ class WavePlan(Plan):
             factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
-        beginning = self.extra.around and self.now.relative > _BEGINNING
         if self._is_algebraic:
             return Offer(work, max(_LONG, _HOPE * work))
-        if self._tried < _WIDTHS and (beginning or (self.extra.fields and self.extra.strong)):
+        if self._tried < _WIDTHS and (self.extra.around or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
             return Offer(work, _HOPE * work)
@@ -202,23 +202,27 @@ class WavePlan(Plan):
         shrink: float = 1.0,
         *,
         probe: bool = False,
+        judged: bool = True,
     ) -> Attempt:
         self._key += 1
         extra = self.extra.at(self._tried - 1) if self.extra else self.extra
         spec = self._spec(family, nodes, shrink, extra)
         bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
-            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe,
+            bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe, judged=judged,
             quickly=self.bench.evolution is not None,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
-        self.tell(found)
+        if judged:
+            self.tell(found)
         return found
 
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
         """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
         family = self.family
-        for other in family.shares() if isinstance(family, WaveFamily) else ():
+        d = self.bench.lowered.dimension
+        some = coupled(self.bench.lowered, self.bench.domain, self.bench.box) if d > 3 else ()
+        for other in family.shares(some) if isinstance(family, WaveFamily) else ():
             if now.relative < self.bench.tol or not self.affords(now.work):
                 break
             found = self._attempt(other, nodes, now)
@@ -286,7 +290,11 @@ class WavePlan(Plan):
             now, flat = self.best, flat or self.best.relative < limits.holds
         if not self.affords(now.work):
             return
-        second = self._attempt(self.family, self._width(now), now, limits.other_scale, probe=True)
+        # Where the first one holds to a loose tolerance, nothing is asked of how well the second one does.
+        judged = not limits.small < now.relative < self.bench.tol or self.bench.tol < limits.loose
+        second = self._attempt(
+            self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
+        )
         error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.

@@ -16,7 +16,7 @@ from pibls.search.lines import LineFollower
 from pibls.search.march import SHORT, Check, March
 from pibls.search.room import RoomPlaces
 from pibls.search.rooms import RoomFollower
-from pibls.search.thresholds import ROOMS, WAYS
+from pibls.search.thresholds import LINES, ROOMS, WAYS
 from pibls.search.windows import NODES, Follower
 
 Follows = March[Any, Any]
@@ -99,8 +99,12 @@ class InMoments:
     _places: Places | None = None
     _first: LineFollower | None = None
     tighter = (0.3, 0.3)
-    layer = WAYS.layer
     is_exhausted = False
+
+    @property
+    def layer(self) -> float:
+        pieces = self._places is not None and len(self._places.free) > 1
+        return LINES.layer[0] if pieces else WAYS.layer
 
     def seconds(self, bench: Bench) -> float | None:
         return WAYS.quick.get(bench.lowered.dimension)

@@ -353,9 +353,9 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
 
 def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
     """Raise an error that names the place where a value is infinite or undefined."""
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    fine = np.isfinite(values)
+    if not fine.all():
+        row, column = np.argwhere(~fine)[0]
         place = ", ".join(f"{c:.6g}" for c in X[column])
         raise ProblemError(
             residual.name,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.basis.quasi import RULES
 from pibls.domain import Domain, box_of
 from pibls.problem.regions.points import Points, PointSet
@@ -24,13 +24,7 @@ class Inside(Place):
     is_inside = True
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         if box is None:
             return PointSet.inside(_fill(domain, points.interior, points.rule, rng))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, Face
 from pibls.domain.face import join
@@ -29,13 +29,7 @@ class Interface(Place):
     has_normal = True
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """As dense as on the sides of the smaller piece, for which the counts are."""
         d, found = len(self.lengths), []
@@ -89,13 +83,7 @@ class Within(Place):
         return self.region.has_normal
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """All of the region: who divides it keeps what belongs here."""
         return self.region.place(domain, points, rng, box, name=name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain, time_of
 from pibls.problem.regions.cover import cover
 from pibls.problem.regions.points import Points, PointSet, too_few
@@ -27,13 +27,7 @@ class Pair(Place):
     has_normal = True
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """Points on the lower face stand for pairs: each carries its opposite along, wherever that is."""
         if points.boundary < 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain, faces_of, time_of
 from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
@@ -29,13 +29,7 @@ class Part(Place):
     has_normal = True
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         if points.boundary < 1:
             if box is not None:

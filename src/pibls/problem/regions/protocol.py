@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain
 from pibls.domain.gauss import Rule
 
@@ -66,13 +66,7 @@ class Region(Protocol):
         """Whether it belongs to the condition of the statement before."""
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         """Its points: of the whole domain, or of what lies in ``box`` (d, 2).
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, Face, box_of
 from pibls.domain.face import join
@@ -32,13 +32,7 @@ class Rim(Place):
     faces: tuple[Face, ...] = field(compare=False)
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         ends = box_of(domain) if box is None else box
         lengths = ends[:, 1] - ends[:, 0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.domain import Domain
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet, owned
@@ -53,13 +53,7 @@ class Scattered(Place):
         return self.normals is not None
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         normals = np.zeros_like(self.points) if self.normals is None else self.normals
         if box is None:

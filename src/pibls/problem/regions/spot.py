@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Rng
 from pibls.domain import Domain, box_of, time_of
 from pibls.problem.regions.points import Points, PointSet, owned
 from pibls.problem.regions.protocol import Pen, Place
@@ -25,13 +25,7 @@ class Spot(Place):
         return self.normal is not None
 
     def place(
-        self,
-        domain: Domain,
-        points: Points,
-        rng: np.random.Generator,
-        box: Array | None = None,
-        *,
-        name: str = "",
+        self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
         ends = box_of(domain) if box is None else box
         free = [i for i, p in enumerate(self.point) if p is None]

@@ -6,13 +6,14 @@ when they are wrong, not trust.
 """
 
 from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
-from pibls.search.thresholds.pieces import AXES, PRODUCTS, RATES, SEAMS, SIZES
+from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
 from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
 from pibls.search.thresholds.solving import DEFAULT, Thresholds
 
 __all__ = [
     "AXES",
     "BENCH",
+    "CELLS",
     "COUNTS",
     "DEFAULT",
     "FAMILY",

@@ -32,6 +32,9 @@ class MarchThresholds:
     """Of what a derivative in space is where a function varies over a cell: rounding is below."""
     misfit: tuple[float, float] = (10.0, 1e-9)
     """A beginning that contradicts the sides by more, in tails or at least, has a layer."""
+    uncertain: tuple[float, float] = (3.0, 3e-11)
+    """Times what its series leaves out, and at most, a beginning is unknown: u_xxx = 0 at the end of a bar is
+    off by 4e-9 in 24 polynomials that have all sixteen digits."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
 
 
@@ -157,6 +160,8 @@ class LineThresholds:
     """Functions in the plane, at most; of all unknowns half as many again."""
     most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
     """The same of all unknowns where they are solved along each coordinate by itself."""
+    layered: dict[int, int] = field(default_factory=lambda: {2: 64, 3: 28})
+    """Functions along a coordinate of a box whose beginning does not fit its walls."""
     most_cells: int = 300
     hardest: float = 0.05
     """Of the largest tail: cells that are divided at a beginning that does not fit …"""
@@ -171,13 +176,15 @@ class LineThresholds:
     begun: float = 1e-3
     """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
     rounds: int = 14
-    """Divisions until the beginning is resolved."""
-    first: float = 1e-11
-    """The first window of such a beginning, of the whole time."""
+    """Divisions until the beginning is resolved …"""
+    noise: float = 1e-10
+    """… or is rounding, which they do not halve: a bar's tones, differences of cosh 11, had 280 cells."""
+    first: tuple[float, float] = (1e-7, 1e-11)
+    """The first window of such a beginning, of the whole time: in one piece, and in cells."""
     hard: int = 6
     """Tries after which the beginning is taken for one that does not fit."""
-    layer: float = 1e-3
-    """Of the whole time: later than that, a window that is not resolved is none …"""
+    layer: tuple[float, float] = (0.1, 1e-3)
+    """Of the whole time: later than that, an unresolved window is none, in one piece and in cells …"""
     forced: int = 30
     """… and after so many, what was not smoothed will not be."""
     ratio: float = 0.2

@@ -11,6 +11,9 @@ class LoopThresholds:
 
     poor: float = 1e-2  # a residual above which nothing was found
     rounding: float = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
+    same: float = 0.1
+    """Of max|u|: ends of Newton's method that differ by less are one. u'' + 5eᵘ = 0, which has no solution,
+    ended within 6 % of one function in 64 to 256 waves, and went on in cells until its time limit."""
     soon: float = 0.5  # seconds that others may need before what weak corners bring is tried
     few: int = 64  # functions of each unknown that the last resort has …
     steps: int = 4  # … and its steps
@@ -62,6 +65,12 @@ class FamilyThresholds:
     """… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200
     functions, 2e-6 with 0.3 (and 55e-6 with none)."""
     least_group: int = 8  # functions of a few coordinates: fewer are none
+    per_coordinate: float = (
+        2.5  # times as many functions of one coordinate more, of those that data couple, …
+    )
+    besides: float = 0.05  # … and that share is of all coordinates, where data couple few
+    places: int = 64  # at which data are asked what they couple
+    nothing: float = 1e-9  # of the data: a mixed difference that is rounding
 
 
 FAMILY = FamilyThresholds()

@@ -1,0 +1,106 @@
+"""Thin layers along curved walls: exponentials that solve the equation, and what is solved with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import special
+
+import pibls
+from pibls.diagnose.holes import outer_faces
+from pibls.diagnose.layers import Layers, layers_of
+from pibls.problem.lowering import lower
+
+x, y, z = sp.symbols("x y z")
+u = sp.Function("u")(x, y)
+DISC = pibls.Disk((x, y), (0, 0), 1)
+
+
+def laplacian(w: Any, coordinates: Any = (x, y)) -> Any:
+    return sum(w.diff(c, 2) for c in coordinates)
+
+
+def layers_in(domain: Any, equation: Any) -> Layers | None:
+    problem = pibls.Problem(domain, [sp.Eq(equation, 1)], [pibls.Dirichlet(u, 0)])
+    return layers_of(lower(problem), domain, outer_faces(domain))
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        -laplacian(u) / 400 + u,
+        -laplacian(u) / 50 + u.diff(x) - 2 * u.diff(y),
+        -u.diff(x, 2) / 300 - u.diff(y, 2) / 500 + u.diff(x, y) / 900 + u.diff(x) / 10 + u,
+        laplacian(laplacian(u)) / 10000 - laplacian(u),
+    ],
+)
+def test_exponentials_solve_the_equation(equation: Any) -> None:
+    layers = layers_in(pibls.Ellipse((x, y), (0, 0), (2, 1), 0.3), equation)
+    assert layers is not None
+    (basis,) = layers.functions(10.0)
+    X = layers.domain.interior(50, np.random.default_rng(0))
+    tables = dict(layers.symbol)
+    terms = [c * A for c, A in zip(tables.values(), basis.jets(X, list(tables)), strict=True)]
+    size = np.abs(terms).max(axis=0)
+    assert basis.size > 20
+    assert np.all(np.abs(sum(terms)) <= 1e-7 * size.max(axis=0))
+    assert np.all(np.abs(basis.jets(X, [(0, 0)])[0]) <= 1.0 + 1e-12)
+    # ∂y of the functions, against a difference.
+    ahead, behind = (basis.jets(X + [0.0, h], [(0, 0)])[0] for h in (1e-5, -1e-5))
+    slope = basis.jets(X, [(0, 1)])[0]
+    assert np.allclose((ahead - behind) / 2e-5, slope, atol=1e-4 * np.abs(slope).max())
+
+
+def test_where_there_are_none() -> None:
+    thin = -laplacian(u) / 400 + u
+    assert layers_in(DISC, -laplacian(u) + u) is None  # no thin layer
+    assert layers_in(DISC, -laplacian(u) / 400 + (1 + x**2) * u) is None  # no constants
+    assert layers_in(pibls.Polygon((x, y), [(0, 0), (2, 0), (0.5, 1)]), thin) is None  # straight sides
+    apart = pibls.Disk((x, y), (0.6, 0), 1) | pibls.Disk((x, y), (-0.6, 0), 1)
+    assert layers_in(apart, thin) is None  # dents
+    assert layers_in(DISC - pibls.Disk((x, y), (0.3, 0), 0.3), thin) is not None  # holes have their own
+
+
+@pytest.mark.parametrize("width", [0.1, 0.01, 0.005])
+def test_reaction_and_diffusion_in_a_disc(width: float, tmp_path: Path) -> None:
+    problem = pibls.Problem(
+        DISC, [sp.Eq(-(sp.Float(width) ** 2) * laplacian(u) + u, 1)], [pibls.Dirichlet(u, 0)]
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    rng = np.random.default_rng(0)
+    r = np.maximum(1.0 - rng.exponential(2 * width, 2000), 0.0)
+    angle = rng.uniform(0, 2 * np.pi, 2000)
+    exact = 1.0 - special.ive(0, r / width) / special.ive(0, 1 / width) * np.exp((r - 1.0) / width)
+    found = solution(r * np.cos(angle), r * np.sin(angle))
+    assert solution.converged
+    assert np.abs(found - exact).max() <= solution.error.max < 2e-6
+    solution.save(tmp_path / "layer.pibls")
+    again = pibls.load(tmp_path / "layer.pibls")
+    assert np.array_equal(again(r * np.cos(angle), r * np.sin(angle)), found)
+
+
+def test_a_flow_out_of_a_disc() -> None:
+    """exp(w·x) with -ε|w|² + b·w = 0, beside the distance that was carried."""
+    w = sp.Matrix([50, 0])  # b = (1, 0), ε = 1/50
+    exact = x + sp.exp(w[0] * (x - 1)) + sp.exp(40 * (x - 1) + 20 * (y - sp.Rational(1, 2)))
+    problem = pibls.Problem(DISC, [sp.Eq(-laplacian(u) / 50 + u.diff(x), 1)], [pibls.Dirichlet(u, exact)])
+    solution = pibls.solve(problem, tol=1e-6)
+    X = DISC.interior(2000, np.random.default_rng(0))
+    values = sp.lambdify((x, y), exact)(*X.T)
+    assert solution.converged
+    assert np.abs(solution(*X.T) - values).max() <= solution.error.max
+
+
+def test_a_layer_in_a_ball() -> None:
+    w = sp.Function("u")(x, y, z)
+    ball = pibls.Ball((x, y, z), (0, 0, 0), 1)
+    problem = pibls.Problem(ball, [sp.Eq(laplacian(w, (x, y, z)), 225 * w)], [pibls.Dirichlet(w, 1)])
+    solution = pibls.solve(problem, tol=1e-4)
+    X = ball.boundary(500, np.random.default_rng(0)).points * np.linspace(0.5, 1.0, 500)[:, None]
+    r = np.linalg.norm(X, axis=1)
+    assert solution.converged
+    assert np.abs(solution(*X.T) - np.sinh(15 * r) / np.sinh(15) / r).max() <= solution.error.max
