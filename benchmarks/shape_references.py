@@ -20,6 +20,7 @@ from pibls.arrays import Array
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "data" / "shapes"
 _CORNER_LEVELS = 8
+_CORNER = 0.1
 
 
 def stored(name: str) -> tuple[Array, Array] | None:
@@ -134,19 +135,11 @@ def cavity(re: float) -> Callable[[float, int, int], Any]:
         from netgen.geom2d import SplineGeometry
 
         geometry = SplineGeometry()
-        points = [geometry.AppendPoint(*p) for p in ((0, 0), (1, 0), (1, 1), (0, 1))]
+        points = [geometry.AppendPoint(*p, hpref=1) for p in ((0, 0), (1, 0), (1, 1), (0, 1))]
         for i, bc in enumerate(("wall", "wall", "lid", "wall")):
             geometry.Append(["line", points[i], points[(i + 1) % 4]], bc=bc)
         mesh = ng.Mesh(geometry.GenerateMesh(maxh=size))
-        for _ in range(levels):
-            for element in mesh.Elements(ng.VOL):
-                near = any(
-                    abs(mesh[v].point[0] - a) + abs(mesh[v].point[1] - 1.0) < 1e-12
-                    for v in element.vertices
-                    for a in (0.0, 1.0)
-                )
-                mesh.SetRefinementFlag(element, near)
-            mesh.Refine()
+        mesh.RefineHP(levels, 0.2)
         velocity = ng.VectorH1(mesh, order=order, dirichlet="wall|lid")
         pressure = ng.H1(mesh, order=order - 1)
         space = velocity * pressure * ng.NumberSpace(mesh)
@@ -164,11 +157,12 @@ def cavity(re: float) -> Callable[[float, int, int], Any]:
             form.AssembleLinearization(found.vec)
             r = found.vec.CreateVector()
             form.Apply(found.vec, r)
-            step = form.mat.Inverse(free, inverse="umfpack") * r
+            step = found.vec.CreateVector()
+            step.data = form.mat.Inverse(free, inverse="umfpack") * r
             found.vec.data -= step
             if np.abs(step.FV().NumPy()).max() < 1e-12:
                 break
-        return found.components[0][0]
+        return found
 
     return solve
 
@@ -177,6 +171,8 @@ REFERENCES: dict[str, tuple[Callable[[float, int, int], Any], tuple[float, int],
     "four_discs": (four_discs, (0.15, 12), 1.0),
     "discs_12": (plate(12), (0.1, 12), 1.0),
     "discs_40": (plate(40), (0.06, 10), 1.0),
+    "cavity_100": (cavity(100.0), (0.08, 6), 1.0),
+    "cavity_400": (cavity(400.0), (0.08, 6), 1.0),
 }
 
 
@@ -190,7 +186,10 @@ def points_for(name: str, n: int) -> Array:
     X = domain.interior(3 * n // 4, rng)
     rim = domain.boundary(n // 4, rng)
     near = rim.points - 2e-3 * rim.normals
-    return np.concatenate([X, near[np.asarray(domain.contains(near), dtype=bool)]])
+    X = np.concatenate([X, near[np.asarray(domain.contains(near), dtype=bool)]])
+    if name.startswith("cavity"):  # in its upper corners the velocity jumps
+        X = X[np.hypot(np.minimum(X[:, 0], 1.0 - X[:, 0]), 1.0 - X[:, 1]) > _CORNER]
+    return X
 
 
 def main() -> None:
@@ -204,7 +203,8 @@ def main() -> None:
             began = time.process_time()
             u = solve(size, o, _CORNER_LEVELS)
             mesh = u.space.mesh
-            found.append(np.asarray(u(mesh(X[:, 0], X[:, 1]))).reshape(-1))
+            first = u if not u.components else u.components[0][0]
+            found.append(np.asarray(first(mesh(X[:, 0], X[:, 1]))).reshape(-1))
             print(name, o, u.space.ndof, f"{time.process_time() - began:.1f} s", flush=True)
         difference = float(np.abs(found[1] - found[0]).max())
         np.savez_compressed(

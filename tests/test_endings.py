@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import warnings
@@ -232,3 +233,78 @@ def test_given_settings_are_used_exactly() -> None:
     assert solution.error.max > 0  # estimated on demand
     points = pibls.Points(300, 2)
     assert pibls.solve(case.problem, points=points).settings["points"] == points
+
+
+def test_what_has_no_solution_is_said_soon() -> None:
+    """u'' + 5eᵘ = 0 runs away: Newton's method ends at one function, which is none, in any basis."""
+    u = sp.Function("u")(x)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, 2) + 5 * sp.exp(u), 0)], [pibls.Dirichlet(u, 0)]
+    )
+    with pytest.warns(pibls.ConvergenceWarning, match="no solution near the start"):
+        solution = pibls.solve(problem)
+    assert solution.status is pibls.Status.STALLED
+    assert solution.nodes <= 1024
+    assert not math.isfinite(solution.error.max)
+
+
+def test_a_source_in_a_closed_box_is_no_large_residual() -> None:
+    u = sp.Function("u")(x)
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, 2), -1)], [pibls.Neumann(u, 0)])
+    with pytest.warns(pibls.ConvergenceWarning, match="grows without bounds"):
+        pibls.solve(problem)
+
+
+def test_a_beginning_that_is_missing_is_named() -> None:
+    w = sp.Function("w")(x, t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(w.diff(t, 2), w.diff(x, 2))],
+        [pibls.Initial(w, sp.sin(sp.pi * x)), pibls.Dirichlet(w, 0)],
+    )
+    with pytest.warns(
+        pibls.ConvergenceWarning, match=r"At the start Derivative\(w\(x, t\), t\) is not given"
+    ):
+        pibls.solve(problem)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda u: [sp.Eq(u.diff(x), -u.subs(x, x - 1))], "Delays, and values at other places"),
+        (lambda u: [sp.Eq(u.diff(x), sp.nan)], "or with nan, is true or false"),
+    ],
+)
+def test_what_an_equation_is_not(make: Any, words: str) -> None:
+    u = sp.Function("u")(x)
+    with pytest.raises(pibls.ProblemError, match=words):
+        pibls.Problem(pibls.Interval(x, 0, 1), make(u), [pibls.Initial(u, 1)])
+
+
+def test_several_parts_of_a_boundary_are_joined_by_or() -> None:
+    u = sp.Function("u")(x)
+    with pytest.raises(pibls.ProblemError, match=r"on=sympy\.Or"):
+        pibls.Problem(
+            pibls.Interval(x, 0, 1),
+            [sp.Eq(u.diff(x, 2), 1)],
+            [pibls.Dirichlet(u, 0, on=[sp.Eq(x, 0), sp.Eq(x, 1)])],
+        )
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_beginning_with_more_than_it_needs(fits: bool) -> None:
+    """Heat with u_t given at the start besides: what it is anyway is solved, else there is none."""
+    w = sp.Function("w")(x, t)
+    rate = -(sp.pi**2) * sp.sin(sp.pi * x) if fits else 0
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(w.diff(t), w.diff(x, 2))],
+        [pibls.Initial(w, sp.sin(sp.pi * x)), pibls.Initial(w.diff(t), rate), pibls.Dirichlet(w, 0)],
+    )
+    if fits:
+        assert pibls.solve(problem).converged
+        return
+    with pytest.warns(pibls.ConvergenceWarning, match="may contradict each other"):
+        solution = pibls.solve(problem)
+    assert solution.status is pibls.Status.NO_SOLUTION
+    assert not math.isfinite(solution.error.max)

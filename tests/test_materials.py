@@ -149,9 +149,10 @@ def test_pieces_follow_any_shape() -> None:
         X = SQUARE.interior(2000, np.random.default_rng(1))
         inner = {int(p) for p in materials.locate(X[shape.contains(X)])}
         outer = {int(p) for p in materials.locate(X[~shape.contains(X)])}
-        assert len(inner) == len(outer) == 1 != len(inner | outer)
+        assert len(inner) == 1 <= len(outer)
+        assert not inner & outer
         names = {r.name for r in materials.between}
-        assert names == {"flux across the interface", "u across the interface"}
+        assert names >= {"flux across the interface", "u across the interface"}
 
 
 def test_traction_is_continuous_and_pressure_is_not() -> None:

@@ -13,6 +13,7 @@ from scipy.special import erf
 
 import pibls
 from pibls.basis import ProductBasis
+from pibls.diagnose.corners import clashes
 from pibls.solver.stages import stages
 
 x, t = sp.symbols("x t")
@@ -78,7 +79,7 @@ def front() -> tuple[pibls.Problem, Callable[..., Any]]:
     """u_t = u_xx/50 - u² + f with a front that stands."""
     k = sp.sqrt(25)
     exact = (1 - sp.tanh(k / 2 * (x - 0.5))) / 2
-    source = sp.simplify(exact.diff(t) - exact.diff(x, 2) / 50 + exact**2)
+    source = exact.diff(t) - exact.diff(x, 2) / 50 + exact**2
     problem = pibls.Problem(
         pibls.Interval(x, -2, 2).during(t, 0, 1),
         [u.diff(t) - u.diff(x, 2) / 50 + u**2 - source],
@@ -216,3 +217,86 @@ def test_a_pressure_without_a_rate() -> None:
     assert np.abs(solution["a"](X, Y, T) - exact).max() < 1e-6
     exact = (np.cos(2 * X) + np.cos(2 * Y)) / 4 * np.exp(-T / 25)
     assert np.abs(solution["p"](X, Y, T) - exact).max() < 1e-6
+
+
+def tones(roots: tuple[float, ...], weights: tuple[float, ...], X: Any, m: Any) -> list[Any]:
+    """Those of a bar that is clamped at 0 and free at 1: differences of cosh, which lose digits."""
+    out = []
+    for b, c in zip(roots, weights, strict=True):
+        share = (np.sinh(b) - np.sin(b)) / (np.cosh(b) + np.cos(b))
+        out.append(c * (m.cosh(b * X) - m.cos(b * X) - share * (m.sinh(b * X) - m.sin(b * X))))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("unit", "roots"),
+    [
+        (sp.Rational(1, 30), (1.8751040687119611, 4.6940911329741746)),
+        (100, (1.8751040687119611, 7.8547574382376126, 10.995540734875467)),
+    ],
+)
+def test_no_unit_of_time_decides_about_a_bar(unit: Any, roots: tuple[float, ...]) -> None:
+    """τ² u_tt = -u_xxxx: rounding in u_xxx at the free end is no contradiction, and nothing to divide."""
+    weights = (1.0, 0.3, 0.1)[: len(roots)]
+    left, right = sp.Eq(x, 0), sp.Eq(x, 1)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, unit / 2),
+        [sp.Eq(unit**2 * u.diff(t, 2), -u.diff(x, 4))],
+        [
+            pibls.Dirichlet(u, 0, on=left),
+            pibls.Neumann(u, 0, on=left),
+            pibls.Condition(u.diff(x, 2), on=right),
+            pibls.Condition(u.diff(x, 3), on=right),
+            pibls.Initial(u, sum(tones(roots, weights, x, sp))),
+            pibls.Initial(u.diff(t), 0),
+        ],
+    )
+    assert clashes(problem) == ()
+    solution = pibls.solve(problem)
+    assert solution.converged
+    assert len(solution.windows) < 60
+    X, T = np.random.default_rng(0).random((2, 200)) * [[1.0], [0.5]]
+    parts = zip(roots, tones(roots, weights, X, np), strict=True)
+    exact = sum(part * np.cos(b**2 * T) for b, part in parts)
+    assert np.abs(solution(X, T * float(unit)) - exact).max() < 1e-10
+
+
+@pytest.mark.parametrize("later", [sp.Heaviside(t - 0.35), sp.Piecewise((0, t < 0.35), (1, True))], ids=str)
+def test_a_wall_that_is_hot_from_a_moment_on(later: Any) -> None:
+    """u = 1 at x = 0 for t > 0.35: what begins there is a layer, as at a start that does not fit."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(u.diff(t), u.diff(x, 2) / 5)],
+        [
+            pibls.Dirichlet(u, later, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(u, sp.sin(sp.pi * x)),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    ((began, since),) = solution.notes["layers"]
+    assert began == 0.35 < since < 0.3501
+    assert "promised" not in solution.notes
+    assert "What switches does not fit" in solution.message
+    rng = np.random.default_rng(0)
+    X, T = rng.random((2, 300))
+    T[:100] = since + 10.0 ** rng.uniform(-6, -1, 100)
+    r, m = 2.0 * np.sqrt(0.2 * np.maximum(T - 0.35, 1e-30)), 2.0 * np.arange(6)[:, None]
+    exact = np.sin(np.pi * X) * np.exp(-0.2 * np.pi**2 * T)
+    exact += np.where(T > 0.35, (erf((m + 2 - X) / r) - erf((m + X) / r)).sum(axis=0), 0.0)
+    assert np.abs(solution(X, T) - exact).max() <= solution.error.max
+
+
+def test_a_wall_that_warms_from_a_moment_on() -> None:
+    """u = max(t - 0.35, 0) at x = 0: a window that ends there has not seen any of it."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(u.diff(t), u.diff(x, 2) / 5)],
+        [
+            pibls.Dirichlet(u, sp.Max(t - 0.35, 0), on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(u, sp.sin(sp.pi * x)),
+        ],
+    )
+    assert pibls.solve(problem).converged

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Interval,
         Polygon,
         Shape,
+        Slit,
         Solid,
         Spline,
     )
@@ -61,6 +62,7 @@ _LATER = {
     "Ellipse": "domain",
     "Implicit": "domain",
     "Polygon": "domain",
+    "Slit": "domain",
     "Solid": "domain",
     "Spline": "domain",
     "Domain": "domain",
@@ -158,6 +160,7 @@ __all__ = [
     "Robin",
     "Shape",
     "ShapeWarning",
+    "Slit",
     "Solid",
     "Solution",
     "Spline",

@@ -15,16 +15,16 @@ class Status(Enum):
         "The estimate says where it lies; a larger tol would be met."
     )
     NODE_LIMIT = (
-        "The node limit was reached before the tolerance: raise max_nodes, or take what there is for as good "
-        "as its estimated error says."
+        "The node limit was reached before the tolerance: raise max_nodes, or "
+        "take what there is for as good as its estimated error says."
     )
     SLOW = (
         "Digits come too slowly: even at max_nodes the tolerance was not to be expected, and wider attempts "
-        "were not made. Take what there is for as good as its estimated error says, or raise tol."
+        "were not made. Raise tol, or take what there is for as good as its estimated error says."
     )
     TIME_LIMIT = (
-        "The time limit leaves no room for the next, wider attempt: raise time_limit, or take what there is "
-        "for as good as its estimated error says."
+        "The time limit leaves no room for the next, wider attempt: raise time_limit, or "
+        "take what there is for as good as its estimated error says."
     )
     MEMORY_LIMIT = (
         "The memory of the workers is not enough for the next, finer division: take more workers or larger "

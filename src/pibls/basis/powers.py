@@ -8,8 +8,8 @@ function is of the other unknowns stands in other bases, and one coefficient bel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import comb, perm
 from typing import Any
 
@@ -19,6 +19,7 @@ from pibls.arrays import Array, MultiIndex
 
 _NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
 _ZERO = 1e-120
+_ON_RAY = 64 * 2.2e-16  # of the coordinates: lips of a slit are half as far from it
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class PowersBasis:
     frames: Array
     terms: Array
     weights: Array
+    rays: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    """Unit vectors (n, 2) along its sides: what is on one but for rounding is there.
+
+    The normal derivative of √r is r^(-3/2) times as far off as the point is: 1e-16 at 1e-7 is 3e-6.
+    """
 
     is_crowded = True
     """Whether the boundary needs more points for them."""
@@ -47,12 +53,18 @@ class PowersBasis:
         """Some of its functions."""
         weights = self.weights[:, :, columns]
         used = np.abs(weights).max(axis=(0, 2), initial=0.0) > 0
-        return PowersBasis(self.point, self.frames, self.terms[used], np.ascontiguousarray(weights[:, used]))
+        kept = np.ascontiguousarray(weights[:, used])
+        return PowersBasis(self.point, self.frames, self.terms[used], kept, self.rays)
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         out = [np.zeros((len(X), self.size), order="F") for _ in alphas]
+        Y = X - self.point
+        off = _ON_RAY * float(np.abs(X).max(initial=0.0))
+        for ray in self.rays:
+            on = (np.abs(ray[0] * Y[:, 1] - ray[1] * Y[:, 0]) < off) & (Y @ ray > 0)
+            Y[on] = (Y[on] @ ray)[:, None] * ray
         for group in self._groups:
-            for table, found in zip(out, group.jets(X - self.point, alphas), strict=True):
+            for table, found in zip(out, group.jets(Y, alphas), strict=True):
                 table += found
         return out
 
@@ -150,6 +162,7 @@ def _powers(z: Any, most: int) -> list[Any]:
     return out
 
 
+@lru_cache(maxsize=256)
 def expanded(beta: MultiIndex, a: complex, b: complex) -> list[complex]:
     """(a∂ + ā∂̄)^β₁ (b∂ + b̄∂̄)^β₂ = Σₙ cₙ ∂^(|β| - n) ∂̄^n."""
     out = [0j] * (sum(beta) + 1)

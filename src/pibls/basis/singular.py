@@ -21,6 +21,7 @@ from pibls.arrays import Array, MultiIndex
 
 _NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
 _ZERO = 1e-120
+_BESIDE = 1e-6  # of the length R
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class Tip:
     end: tuple[float, float] | None = None
     mu: complex = 1j
     """z = x + μy; direction and length are those of z."""
+
+    @property
+    def inside(self) -> Array:
+        """A point (2,) beside the corner, where its functions are wanted."""
+        z = _BESIDE * self.length * np.exp(1j * self.middle)
+        y = z.imag / self.mu.imag
+        return np.asarray(np.array(self.point) + np.array([z.real - self.mu.real * y, y]))
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,10 @@ class SingularBasis:
     @property
     def size(self) -> int:
         return len(self.terms)
+
+    def chosen(self, columns: Any) -> SingularBasis:
+        """Some of its functions."""
+        return SingularBasis(self.point, self.frame, self.end, self.terms[columns])
 
     @cached_property
     def _powers(self) -> Any:

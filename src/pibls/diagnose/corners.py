@@ -8,6 +8,7 @@ the solution has a singularity in the corner, and converges slowly however wide 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -17,6 +18,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.diagnose.thresholds import CLASHES
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
@@ -26,8 +28,8 @@ from pibls.problem.region import Region
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
 
-_NEAR = 1e-6  # of a side: how near to the corner the conditions are looked up
-_TOLERANCE = 1e-6
+_Here = list[dict[Any, float]]
+"""A corner, and places elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,12 @@ def clashes(problem: Problem) -> tuple[str, ...]:
         corner = _corner(problem, a, b)
         if not all(side.reaches(corner, 1e-9 * lengths_of(problem.domain)) for side in (a, b)):
             continue
-        here = dict(zip(problem.coordinates, corner, strict=True))
-        here |= problem.parameters
+        middle = box_of(problem.domain).mean(axis=1)
+        here = [
+            dict(zip(problem.coordinates, corner + share * (middle - corner), strict=True))
+            | dict(problem.parameters)
+            for share in (0.0, *CLASHES.elsewhere)
+        ]
         for i in _holding(regions, problem, a, b):
             for j in _holding(regions, problem, b, a):
                 first, second = sorted((i, j))
@@ -108,7 +114,7 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
     """The conditions on one side, right beside another."""
     point = _corner(problem, on, beside)
     low, high = box_of(problem.domain)[beside.axis]
-    point[beside.axis] -= beside.sign * _NEAR * (high - low)
+    point[beside.axis] -= beside.sign * CLASHES.near * (high - low)
     normal = np.zeros((1, len(point)))
     normal[0, on.axis] = on.sign
     boundary = Boundary(point[None, :], normal, (None,))
@@ -131,7 +137,7 @@ def _given(problem: Problem, i: int, side: _Side) -> tuple[Any, Any] | None:
     return u, g.subs(problem.coordinates[side.axis], side.level)
 
 
-def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[Any, float]) -> bool:
+def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) -> bool:
     """Whether condition j on the side b contradicts u = g, condition i on the side a."""
     given = _given(problem, i, a)
     if given is None:
@@ -146,7 +152,7 @@ def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[A
     return _is_nonzero(normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here)
 
 
-def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[Any, float]) -> bool:
+def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) -> bool:
     """Whether the equation of a single unknown contradicts its values on both sides."""
     one, two = _given(problem, i, a), _given(problem, j, b)
     if one is None or two is None or len(problem.unknowns) > 1:
@@ -163,13 +169,16 @@ def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: dict[Any,
     return _is_nonzero(sp.Add(*terms), tuple(terms), here)
 
 
-def _is_nonzero(e: Any, terms: tuple[Any, ...], here: dict[Any, float]) -> bool:
-    """Whether an expression is far from zero next to these."""
+def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here) -> bool:
+    """Whether an expression is far from zero in a corner, next to these there and to itself elsewhere."""
     parts = [part.doit() for part in (e, *terms)]
     if any(part.has(sp.Derivative) for part in parts):
         return False  # of a Python function
     try:
-        value, *sizes = (abs(float(part.subs(here))) for part in parts)
+        value, *sizes = (abs(float(part.subs(here[0]))) for part in parts)
+        # A slope of 1e-17 beside a value of 1e-17 is zero twice: that of a bar's tones is.
+        usual = max(abs(complex(part.subs(place))) for part in parts for place in here[1:])
     except (TypeError, ValueError):
         return False  # it has no value there
-    return value > _TOLERANCE * max(sizes)
+    usual = usual if math.isfinite(usual) else 0.0
+    return value > max(CLASHES.tolerance * max(sizes), CLASHES.rounding * usual)

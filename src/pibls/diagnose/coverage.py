@@ -52,6 +52,29 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def unbegun(problem: Problem) -> tuple[str, ...]:
+    """∂_t^j u that are not given at the start, where the equations have ∂_t^m u with m > j."""
+    domain, time = problem.domain, time_of(problem.domain)
+    if time is None:
+        return ()
+    axis = len(domain.coordinates) - 1
+    known: set[tuple[int, int]] = set()
+    for s in problem.statements[len(problem.equations) :]:
+        plane = s.region.plane()
+        if plane is not None and plane[0] == axis:
+            known |= {(j.unknown, j.alpha[axis]) for j in s.form.jets}
+    orders = [0] * len(problem.unknowns)
+    for s in problem.statements[: len(problem.equations)]:
+        for j in s.form.jets:
+            orders[j.unknown] = max(orders[j.unknown], j.alpha[axis])
+    return tuple(
+        str(u.diff(time, j)) if j else str(u)
+        for k, u in enumerate(problem.unknowns)
+        for j in range(orders[k])
+        if (k, j) not in known
+    )
+
+
 def _name(face: Face, coordinates: tuple[Any, ...]) -> str:
     plane = face.plane()
     if plane is not None:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.diagnose.ends import opened
 from pibls.diagnose.pencil import Pencil, Sector, Tie
+from pibls.diagnose.singular import is_even, lead_of
 from pibls.diagnose.symbol import Symbol
-from pibls.diagnose.wedges import principal_part
+from pibls.diagnose.thresholds import JUNCTIONS
+from pibls.diagnose.wedges import lower_terms, principal_part
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 
-_SAME = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
-_INSIDE = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
-_DENSE = 401
-_FLAT = 1e-5  # an angle that is none
 _RNG = np.random.default_rng(0)
 
 
@@ -35,6 +35,12 @@ class Junction:
     point: tuple[float, float]
     pencil: Pencil = field(compare=False, repr=False)
     pieces: tuple[int, ...]
+    lower: tuple[bool, bool] = (False, False)
+    """Whether the equations have more than their highest part, and whether that is nonlinear."""
+    even: bool = False
+    """Whether that is c·u, the same all around."""
+
+    clash = False
 
     @property
     def start(self) -> float:
@@ -43,6 +49,11 @@ class Junction:
     @property
     def angle(self) -> float:
         return self.pencil.sectors[-1].stop - self.start
+
+    @property
+    def is_around(self) -> bool:
+        """Whether it has the domain all around it: a corner inside, the tip of a slit."""
+        return self.angle > 2.0 * math.pi - JUNCTIONS.flat
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,11 @@ class _Ray:
     normal: Array
     holding: tuple[Residual, ...]
     pair: tuple[int, int] | None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the domain lies to the left of a side."""
+        return bool(-math.cos(self.angle) * self.normal[1] + math.sin(self.angle) * self.normal[0] > 0)
 
 
 def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) -> tuple[Junction, ...]:
@@ -80,10 +96,13 @@ def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) 
     for i, (point, _) in enumerate(rays):
         if done[i]:
             continue
-        near = np.array([np.linalg.norm(q - point) < _SAME * size for q, _ in rays])
+        near = np.array([np.linalg.norm(q - point) < JUNCTIONS.same * size for q, _ in rays])
         done |= near
         mine = [ray for j, (_, ray) in enumerate(rays) if near[j]]
-        mine += _sides(point, lowered, domain, size)
+        ways = [np.array([math.cos(ray.angle), math.sin(ray.angle)]) for ray in mine]
+        # Of a slit, the lip on which they are.
+        sides = _sides(point, lowered, domain, size)
+        mine += [side for side in sides if any(side.normal @ way < 1e-6 for way in ways)]
         ends = [q for j, (q, _) in enumerate(rays) if near[j]]
         point = _crossing(point, ends, mine, faces_of(domain), size)
         found = _junction(point, mine, lowered, domain, materials, size)
@@ -98,8 +117,8 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
     b = [float(ray.normal @ end) for ray, end in zip(rays, ends, strict=False)]
     for ray in rays[len(ends) :]:
         for face in faces:
-            if face.has_chart and face.touches(point[None, :], np.full(2, _SAME * size))[0]:
-                dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+            if face.has_chart and face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
+                dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
                 near = int(np.argmin(np.linalg.norm(dense.points - point, axis=1)))
                 if abs(dense.normals[near] @ ray.normal) > 1.0 - 1e-6:
                     b.append(float(ray.normal @ dense.points[near]))
@@ -107,7 +126,7 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
         else:
             return point
     found = np.linalg.lstsq(A, np.array(b), rcond=1e-9)[0]
-    return np.asarray(found) if np.linalg.norm(found - point) < 4.0 * _SAME * size else point
+    return np.asarray(found) if np.linalg.norm(found - point) < 4.0 * JUNCTIONS.same * size else point
 
 
 def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -> list[_Ray]:
@@ -115,17 +134,17 @@ def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -
     boundary = [r for r in lowered.residuals if r.region.is_boundary and r.region.sites == 1]
     out = []
     for face in faces_of(domain):
-        if not face.has_chart or not face.touches(point[None, :], np.full(2, _SAME * size))[0]:
+        if not face.has_chart or not face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
             continue
         normals = face.normals(point[None, :])
         if normals is None:
             continue
         n = normals[0]
         for tangent in (np.array([-n[1], n[0]]), np.array([n[1], -n[0]])):
-            X = (point + _INSIDE * size * tangent)[None, :]
-            if not face.touches(X, np.full(2, 1e-2 * _INSIDE * size))[0]:
+            X = (point + JUNCTIONS.inside * size * tangent)[None, :]
+            if not face.touches(X, np.full(2, 1e-2 * JUNCTIONS.inside * size))[0]:
                 continue
-            dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+            dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
             distance = np.linalg.norm(dense.points - X, axis=1)
             ahead = (dense.points - point) @ tangent > 0
             nearest = int(np.argmin(np.where(ahead, distance, np.inf)))
@@ -139,35 +158,28 @@ def _junction(
     point: Array, rays: list[_Ray], lowered: LoweredProblem, domain: Domain, materials: Materials, size: float
 ) -> Junction | None:
     sides = [r for r in rays if r.pair is None]
-    if len(sides) not in (0, 2):
-        return None
-    rays = sorted(rays, key=lambda r: r.angle)
-    gaps = [(b.angle - a.angle) % (2.0 * math.pi) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
-    if len(rays) < 2 or min(gaps) < _FLAT:
-        return None
-    if len(rays) == 2 and not sides and abs(gaps[0] - math.pi) < _FLAT:
-        return None  # one face ends where the next goes on
+    inner = [r for r in rays if r.pair is not None]
     if sides:
         # Begin with the side after which the domain comes.
-        for turn in range(len(rays)):
-            first = rays[turn]
-            t = first.angle + 0.5 * gaps[turn]
-            X = point + _INSIDE * size * np.array([math.cos(t), math.sin(t)])
-            inward = bool(np.asarray(domain.contains(X[None, :]), dtype=bool)[0])
-            if first.pair is None and inward:
-                rays, gaps = rays[turn:] + rays[:turn], gaps[turn:] + gaps[:turn]
-                break
-        else:
+        first, last = ([r for r in sides if r.is_first == begins] for begins in (True, False))
+        if len(first) != 1 or len(last) != 1:
             return None
-        gaps = gaps[:-1] if rays[-1].pair is None else []
-        if not gaps:
-            return None
+        start, angle = first[0].angle, opened(first[0].angle, last[0].angle)
+        inner = sorted(inner, key=lambda r: (r.angle - start) % (2.0 * math.pi))
+        rays = [*first, *inner, *last]
+        turns = [0.0, *((r.angle - start) % (2.0 * math.pi) for r in inner), angle]
+        gaps = [b - a for a, b in pairwise(turns)]
+    else:
+        rays = sorted(inner, key=lambda r: r.angle)
+        gaps = [opened(a.angle, b.angle) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
+    if len(rays) < 2 or min(gaps) < JUNCTIONS.flat or _is_smooth(rays, gaps, materials):
+        return None
     symbols: list[Symbol] = []
     pieces: list[int] = []
     starts = [rays[0].angle]
     for gap in gaps:
         t = starts[-1] + 0.5 * gap
-        X = (point + _INSIDE * size * np.array([math.cos(t), math.sin(t)]))[None, :]
+        X = (point + JUNCTIONS.inside * size * np.array([math.cos(t), math.sin(t)]))[None, :]
         symbol = principal_part(lowered, X)
         if symbol is None or not np.asarray(domain.contains(X), dtype=bool)[0]:
             return None
@@ -188,7 +200,29 @@ def _junction(
     pencil = Pencil(sectors, tuple(ties))
     if not pencil.is_square:
         return None
-    return Junction((float(point[0]), float(point[1])), pencil, tuple(pieces))
+    samples = [materials.division.samples[p][: JUNCTIONS.looked] for p in pieces]
+    lower = [lower_terms(lowered, s, X) for s, X in zip(symbols, samples, strict=True)]
+    alike = all(materials.division.are_alike(pieces[0], p) for p in pieces)
+    lead = lead_of(lowered, 0) if alike and lowered.unknowns == 1 and any(a for a, _ in lower) else None
+    return Junction(
+        (float(point[0]), float(point[1])),
+        pencil,
+        tuple(pieces),
+        (any(a for a, _ in lower), any(b for _, b in lower)),
+        lead is not None and lead[1] == 1j and is_even(lead[0], 0),
+    )
+
+
+def _is_smooth(rays: list[_Ray], gaps: list[float], materials: Materials) -> bool:
+    """Whether nothing but a seam ends or bends there: on a straight side, or on a straight interface."""
+    turns = np.concatenate([[0.0], np.cumsum(gaps)])
+    true = [(t, r) for t, r in zip(turns, rays, strict=False)
+            if r.pair is None or not materials.division.are_alike(*r.pair)]  # fmt: skip
+    if not true:
+        return True
+    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < JUNCTIONS.flat
+    (a, b) = (r.pair is None for _, r in (true[0], true[-1]))
+    return straight and a == b and (not a or true[0][1].holding == true[1][1].holding)
 
 
 def _tie(

@@ -28,6 +28,7 @@ from pibls.domain.protocol import (
 )
 from pibls.domain.revolution import Revolution
 from pibls.domain.shape import Shape
+from pibls.domain.slit import Slit
 from pibls.domain.spline import Spline
 from pibls.domain.time import During
 
@@ -50,6 +51,7 @@ __all__ = [
     "Polygon",
     "Revolution",
     "Shape",
+    "Slit",
     "Solid",
     "Spline",
     "Union",

@@ -36,6 +36,10 @@ class Arc:
     def is_closed(self) -> bool:
         return self.curve.closed and self.stop - self.start >= 1.0
 
+    @property
+    def is_thin(self) -> bool:
+        return self.curve.thin
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         u = self._u(U[:, 0])
         return Boundary(self.curve.position(u), self._normals(u), (self.curve.owner,) * len(u))
@@ -156,7 +160,7 @@ class _Image(Curve):
     def __init__(self, curve: Curve, affine: Affine, owner: object) -> None:
         self._curve, self._affine, self.owner = curve, affine, owner
         self.closed, self.pieces = curve.closed, curve.pieces
-        self.knots, self.broken = curve.knots, curve.broken
+        self.knots, self.broken, self.thin = curve.knots, curve.broken, curve.thin
 
     def position(self, u: Array) -> Array:
         return self._affine.points(self._curve.position(u))

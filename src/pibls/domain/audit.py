@@ -9,6 +9,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, distinct, signed
 from pibls.domain.protocol import Domain
+from pibls.domain.slit import Slit
 from pibls.errors import ProblemError
 
 _PROBES = 64
@@ -23,6 +24,13 @@ def check_domain(domain: Any, argument: str) -> None:
             expected="a shape such as Interval(x, 0, 1) or Box({x: (0, 1), y: (0, 1)})",
             got=repr(domain),
             remedy="A shape of your own needs coordinates, bounds, interior, boundary and contains.",
+        )
+    if isinstance(domain, Slit):
+        raise ProblemError(
+            argument,
+            expected="a shape with something inside",
+            got=f"{domain!r}, which has no width",
+            remedy="Take it away from a shape: box - slit.",
         )
     for symbol in domain.coordinates:
         coordinate(symbol, f"{argument}: coordinates")

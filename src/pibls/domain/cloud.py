@@ -41,6 +41,7 @@ class Cloud:
 
     has_chart = False
     is_closed = False
+    is_thin = False
 
     @property
     def dimension(self) -> int:

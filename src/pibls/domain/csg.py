@@ -41,6 +41,10 @@ class Combined(Shape):
         """A box (d, 2) that holds it."""
         raise NotImplementedError
 
+    def _fills(self, number: int, X: Array) -> Mask:
+        """Which points are inside whatever that part says: a slit is none there."""
+        return np.zeros(len(X), dtype=np.bool_)
+
     @property
     def coordinates(self) -> tuple[Any, ...]:
         return tuple(self.parts[0].coordinates)
@@ -56,7 +60,7 @@ class Combined(Shape):
             for i, (part, flip) in enumerate(zip(self.parts, self._flips(), strict=True))
             for face in faces_of(part)
         ]
-        found = trim(self, self._around(), candidates)
+        found = trim(self, self._around(), candidates, fills=self._fills)
         if not found:
             raise empty(self)
         return found
@@ -111,6 +115,10 @@ class Union(Combined):
 
     def contains(self, X: Array) -> Mask:
         return np.asarray(np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
+
+    def _fills(self, number: int, X: Array) -> Mask:
+        others = [np.asarray(s.contains(X)) for i, s in enumerate(self.shapes) if i != number]
+        return np.asarray(np.logical_or.reduce(others), dtype=np.bool_)
 
     def _around(self) -> Array:
         boxes = np.array([box_of(s) for s in self.shapes])

@@ -35,6 +35,8 @@ class Curve:
     """The u between which γ is smooth, where it is made of pieces."""
     broken: bool = False
     """Whether the curve itself, and not only its parameter, is not smooth at the knots."""
+    thin: bool = False
+    """Whether it is one lip of a slit."""
 
     def position(self, u: Array) -> Array:
         """γ(u), (n, 2)."""

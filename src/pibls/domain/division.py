@@ -2,7 +2,8 @@
 
 What a point is made of is asked by a function; a piece is what hangs together and is of one kind. Pieces are
 found from samples, many inside and more on both sides of the surfaces, so that thin ones are not missed:
-neighbours of one kind hang together where the line between them stays in that kind.
+neighbours of one kind hang together where the line between them stays in that kind. In the plane a piece may
+be cut: the lines of all cuts make parts, and parts that touch elsewhere on these lines are one piece again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
+from pibls.domain.cuts import Cut
 from pibls.domain.face import Boundary, Face
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
 
@@ -29,6 +31,7 @@ _NEIGHBOURS = 10
 _ALONG = np.linspace(0.05, 0.95, 7)
 _FEW = 4  # samples: a piece of fewer belongs to the next one of its kind
 _BESIDE = 1e-6  # of the domain
+_CLOSELY, _KNOWN = 1e-12, 0.9
 _GRID = {2: 140, 3: 40}
 _FINE = {2: 90, 3: 30}
 _LEAST = 0.02  # the radius of a gap that counts, relative to the piece
@@ -36,7 +39,62 @@ _CIRCLES = {2: 9, 3: 1}  # in one gap; in space its middle is not known well eno
 _SMALLEST = 0.15  # of them, over the largest
 _HELD = 0.4  # of a radius: what of the middle line is nearer to its centre a circle serves
 _APART = 0.02  # of the largest radius: how far from the others a place of the middle line needs its own
+_ON_LINE = 1e-9  # of the domain
 _KINK = 0.9  # the slope of a distance is 1 but for its kinks
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What hangs together, is of one kind, and lies on one side of each line."""
+
+    kind: Kind
+    lines: tuple[Cut, ...]
+    kinds: tuple[int, ...]
+    """The kind of each part, with a bit for each line."""
+    samples: tuple[Array, ...]
+    trees: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, kind: Kind, lines: tuple[Cut, ...], faces: Sequence[Face]) -> Parts:
+        from scipy.spatial import cKDTree
+
+        bare = cls(kind, lines, (), (), ())
+        through = [line.through(box_of(domain)).face for line in lines]
+        X = _samples(domain, [*faces, *through])
+        made_of = bare.mark(X)
+        samples, kinds = [], []
+        for number in np.unique(made_of):
+            mine = X[made_of == number]
+            for part in _together(mine, domain, bare.mark, int(number), getattr(kind, "levels", None)):
+                samples.append(part)
+                kinds.append(int(number))
+        return cls(kind, lines, tuple(kinds), tuple(samples), tuple(cKDTree(s) for s in samples))
+
+    def mark(self, X: Array) -> Numbers:
+        """The kind of each point, and on which side of each line it is, as a number."""
+        out = self.kind(X)
+        for line in self.lines:
+            out = 2 * out + (line.height(X) > 0)
+        return np.asarray(out, dtype=np.intp)
+
+    def locate(self, X: Array) -> Numbers:
+        """The part of each point."""
+        made_of = self.mark(X)
+        out = np.zeros(len(X), dtype=np.intp)
+        for number in np.unique(made_of):
+            rows = np.flatnonzero(made_of == number)
+            mine = [p for p, k in enumerate(self.kinds) if k == number]
+            if not mine:
+                # A sliver between two lines: what is next to it and of the same kind.
+                plain = int(number) >> len(self.lines)
+                mine = [p for p, k in enumerate(self.kinds) if k >> len(self.lines) == plain]
+            mine = mine or list(range(len(self.kinds)))
+            if len(mine) == 1:
+                out[rows] = mine[0]
+                continue
+            distances = np.array([self.trees[p].query(X[rows])[0] for p in mine])
+            out[rows] = np.array(mine)[distances.argmin(axis=0)]
+        return out
 
 
 @dataclass(frozen=True)
@@ -44,43 +102,43 @@ class Division:
     """The pieces of a domain in two or three coordinates."""
 
     domain: Domain
-    kind: Kind = field(compare=False, repr=False)
-    kinds: tuple[int, ...]
-    """The kind of each piece."""
+    parts: Parts = field(compare=False, repr=False)
     samples: tuple[Array, ...] = field(compare=False, repr=False)
     """Points of each piece."""
+    names: Numbers = field(compare=False, repr=False)
+    """The piece of each part."""
     trees: tuple[Any, ...] = field(compare=False, repr=False)
+    walls: tuple[Cut, ...] = ()
 
     @classmethod
-    def of(cls, domain: Domain, kind: Kind, faces: Sequence[Face]) -> Division:
+    def of(
+        cls, domain: Domain, kind: Kind, faces: Sequence[Face], walls: Sequence[Cut] = (),
+        seams: Sequence[Cut] = (),
+    ) -> Division:  # fmt: skip
+        """By kind, by ``walls``, across which nothing is reached, and by ``seams``."""
         from scipy.spatial import cKDTree
 
-        X = _samples(domain, faces)
-        made_of = kind(X)
-        samples, kinds = [], []
-        for number in np.unique(made_of):
-            mine = X[made_of == number]
-            for part in _together(mine, domain, kind, int(number)):
-                samples.append(part)
-                kinds.append(int(number))
-        return cls(domain, kind, tuple(kinds), tuple(samples), tuple(cKDTree(s) for s in samples))
+        parts = Parts.of(domain, kind, _lines([*walls, *seams], domain), faces)
+        names = _joined(parts, domain, [*walls, *seams])
+        while idle := [c for c in seams if _is_idle(c, parts, names)]:
+            # A seam with one piece on both sides does not divide: its line does, all along.
+            whole = {c: c.through(box_of(domain)) for c in idle}
+            if all(c in seams for c in whole.values()):
+                break
+            seams = [whole.get(c, c) for c in seams]
+            names = _joined(parts, domain, [*walls, *seams])
+        count = int(names.max()) + 1
+        samples = [np.concatenate([s for s, n in zip(parts.samples, names, strict=True) if n == piece])
+                   for piece in range(count)]  # fmt: skip
+        trees = tuple(cKDTree(s) for s in samples)
+        return cls(domain, parts, tuple(samples), names, trees, tuple(walls))
 
     def __len__(self) -> int:
-        return len(self.kinds)
+        return len(self.samples)
 
     def locate(self, X: Array) -> Numbers:
         """The piece of each point."""
-        made_of = self.kind(X)
-        out = np.zeros(len(X), dtype=np.intp)
-        for number in np.unique(made_of):
-            rows = np.flatnonzero(made_of == number)
-            mine = [p for p, k in enumerate(self.kinds) if k == number] or list(range(len(self)))
-            if len(mine) == 1:
-                out[rows] = mine[0]
-                continue
-            distances = np.array([self.trees[p].query(X[rows])[0] for p in mine])
-            out[rows] = np.array(mine)[distances.argmin(axis=0)]
-        return out
+        return np.asarray(self.names[self.parts.locate(X)])
 
     def box(self, piece: int) -> Array:
         """A box (d, 2) around a piece, and not beyond the domain's."""
@@ -89,9 +147,9 @@ class Division:
         slack = 0.01 * (high - low)
         return np.stack([np.maximum(low - slack, whole[:, 0]), np.minimum(high + slack, whole[:, 1])], axis=1)
 
-    def sides(self, boundary: Boundary) -> tuple[Numbers, Numbers]:
+    def sides(self, boundary: Boundary, beside: float = _BESIDE) -> tuple[Numbers, Numbers]:
         """The pieces behind and before a face at points of it; -1 outside of the domain."""
-        step = _BESIDE * float(lengths_of(self.domain).min()) * boundary.normals
+        step = beside * float(lengths_of(self.domain).min()) * boundary.normals
         out = []
         for X in (boundary.points - step, boundary.points + step):
             found = self.locate(X)
@@ -100,22 +158,37 @@ class Division:
         return out[0], out[1]
 
     def interfaces(self, faces: Sequence[Face]) -> dict[tuple[int, int], tuple[Face, ...]]:
-        """What of the faces lies between two pieces, by the numbers of the two."""
+        """What of the faces, and of the seams, lies between two pieces, by the numbers of the two."""
         out: dict[tuple[int, int], tuple[Face, ...]] = {}
         rng = np.random.default_rng(0)
-        for face in faces:
+        through = [line.through(box_of(self.domain)).face for line in self.parts.lines]
+        for number, face in enumerate([*faces, *through]):
+            seam = number >= len(faces)
             n = _ON_FACE[len(self.domain.coordinates)]
-            a, b = self.sides(face.at(_spread(n, face.dimension), rng))
+            there = face.at(_spread(n, face.dimension), rng)
+            a, b = self.sides(there)
+            # A face that is known well enough begins at a corner, and not behind it.
+            closely = self.sides(there, _CLOSELY)
+            known = np.mean((closely[0] == a) & (closely[1] == b)) > _KNOWN
+            beside = _CLOSELY if seam or known else _BESIDE
             pairs = {(int(min(p, q)), int(max(p, q))) for p, q in zip(a, b, strict=True) if p != q}
-            for pair in sorted(p for p in pairs if p[0] >= 0):
+            for pair in sorted(p for p in pairs if p[0] >= 0 and self.are_alike(*p) == seam):
 
-                def between(boundary: Boundary, pair: tuple[int, int] = pair) -> Mask:
-                    p, q = self.sides(boundary)
-                    return np.asarray((np.minimum(p, q) == pair[0]) & (np.maximum(p, q) == pair[1]))
+                def between(boundary: Boundary, pair: Any = pair, beside: float = beside) -> Mask:
+                    p, q = self.sides(boundary, beside)
+                    mine = (np.minimum(p, q) == pair[0]) & (np.maximum(p, q) == pair[1])
+                    for wall in self.walls:
+                        mine &= ~wall.holds(boundary.points, _BESIDE * float(lengths_of(self.domain).min()))
+                    return np.asarray(mine)
 
                 found = face.trimmed(between, np.empty((0, len(self.domain.coordinates))))
                 out[pair] = (*out.get(pair, ()), *found)
         return {pair: found for pair, found in out.items() if found}
+
+    def are_alike(self, p: int, q: int) -> bool:
+        """Whether two pieces are of one kind: what is between them is a seam."""
+        kinds = [self.parts.kinds[int(np.argmax(self.names == i))] >> len(self.parts.lines) for i in (p, q)]
+        return kinds[0] == kinds[1]
 
     def contains(self, piece: int, X: Array) -> Mask:
         """Which points lie in a piece."""
@@ -168,6 +241,49 @@ class Division:
         return tuple(out)
 
 
+def _lines(cuts: Sequence[Cut], domain: Domain) -> tuple[Cut, ...]:
+    """One cut of each line."""
+    out: list[Cut] = []
+    for cut in cuts:
+        if not any(cut.is_on_line_of(line, _ON_LINE * float(lengths_of(domain).max())) for line in out):
+            out.append(cut)
+    return tuple(out)
+
+
+def _joined(parts: Parts, domain: Domain, cuts: Sequence[Cut]) -> Numbers:
+    """The piece of each part: those of one kind that touch on a line, but for the cuts, are one."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n, size = len(parts.kinds), float(lengths_of(domain).max())
+    links: list[tuple[int, int]] = []
+    for line in parts.lines:
+        X = line.through(box_of(domain)).points
+        X = X[np.asarray(domain.contains(X), dtype=bool)]
+        for cut in cuts:
+            X = X[~cut.holds(X, 10 * _ON_LINE * size)]
+        if not len(X):
+            continue
+        step = 2e-7 * size * np.array([-line.along[1], line.along[0]])
+        a, b = (parts.locate(X + s * step) for s in (-1.0, 1.0))
+        plain = np.array(parts.kinds) >> len(parts.lines)
+        links += [(int(p), int(q)) for p, q in zip(a, b, strict=True) if plain[p] == plain[q]]
+    if not links:
+        return np.arange(n, dtype=np.intp)
+    rows, columns = np.unique(links, axis=0).T
+    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
+
+
+def _is_idle(seam: Cut, parts: Parts, names: Numbers) -> bool:
+    """Whether the same piece is on both sides of a seam."""
+    a, b = np.array(seam.a), np.array(seam.b)
+    X = a + np.linspace(0.02, 0.98, 49)[:, None] * (b - a)
+    step = 1e-6 * np.linalg.norm(b - a) * np.array([-seam.along[1], seam.along[0]])
+    left, right = (names[parts.locate(X + s * step)] for s in (-1.0, 1.0))
+    return bool(np.any(left == right))
+
+
 def _samples(domain: Domain, faces: Sequence[Face]) -> Array:
     d = len(domain.coordinates)
     rng = np.random.default_rng(0)
@@ -187,8 +303,10 @@ def _spread(n: int, dimension: int) -> Array:
     return np.random.default_rng(1).random((n, dimension))
 
 
-def _together(X: Array, domain: Domain, kind: Kind, number: int) -> list[Array]:
-    """Points of one kind, by what hangs together."""
+def _together(
+    X: Array, domain: Domain, kind: Kind, number: int, levels: Callable[[Array], Array] | None
+) -> list[Array]:
+    """Points of one kind, by what hangs together; ``levels`` are functions on whose zeros kinds change."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -198,12 +316,23 @@ def _together(X: Array, domain: Domain, kind: Kind, number: int) -> list[Array]:
     _, near = cKDTree(X).query(X, min(_NEIGHBOURS + 1, len(X)))
     rows = np.repeat(np.arange(len(X)), near.shape[1] - 1)
     columns = near[:, 1:].ravel()
-    way = X[rows][:, None, :] * (1.0 - _ALONG[:, None]) + X[columns][:, None, :] * _ALONG[:, None]
+    once = np.unique(np.minimum(rows, columns) * len(X) + np.maximum(rows, columns))
+    rows, columns = once // len(X), once % len(X)
+    along = np.repeat(_ALONG[None, :], len(rows), axis=0)
+    if levels is not None:
+        # Past the corner of a chessboard a line may be in another square very briefly.
+        values = levels(X)
+        a, b = values[rows], values[columns]
+        with np.errstate(all="ignore"):
+            zeros = np.sort(np.where(a * b < 0, a / (a - b), 0.0), axis=1)
+        ends = np.column_stack([np.zeros(len(rows)), zeros, np.ones(len(rows))])
+        along = np.column_stack([along, 0.5 * (ends[:, 1:] + ends[:, :-1])])
+    way = X[rows][:, None, :] * (1.0 - along[..., None]) + X[columns][:, None, :] * along[..., None]
     flat = way.reshape(-1, X.shape[1])
     free = (kind(flat) == number) & np.asarray(domain.contains(flat), dtype=bool)
     free = free.reshape(len(rows), -1).all(axis=1)
-    links = coo_matrix((np.ones(free.sum()), (rows[free], columns[free])), shape=(len(X), len(X)))
-    count, names = connected_components(links, directed=False)
+    graph = coo_matrix((np.ones(free.sum()), (rows[free], columns[free])), shape=(len(X), len(X)))
+    count, names = connected_components(graph, directed=False)
     sizes = np.bincount(names, minlength=count)
     large = np.flatnonzero(sizes >= _FEW)
     if not len(large):

@@ -33,6 +33,10 @@ class Extruded:
     def is_closed(self) -> bool:
         return self.face.is_closed
 
+    @property
+    def is_thin(self) -> bool:
+        return self.face.is_thin
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         below = self.face.at(U[:, :-1], rng)
         t = self.start * (1.0 - U[:, -1]) + self.stop * U[:, -1]

@@ -62,6 +62,10 @@ class Face(Protocol):
     def is_closed(self) -> bool:
         """Whether it has no edge in its first parameter, like a circle: then no end needs more points."""
 
+    @property
+    def is_thin(self) -> bool:
+        """Whether the domain is on both sides of it: a lip of a slit."""
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         """The points for the parameters U (n, dimension) in [0, 1]."""
 

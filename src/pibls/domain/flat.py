@@ -28,6 +28,7 @@ class FlatFace:
 
     has_chart = True
     is_closed = False
+    is_thin = False
 
     @property
     def dimension(self) -> int:

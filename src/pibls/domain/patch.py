@@ -46,6 +46,10 @@ class Patch:
     def is_closed(self) -> bool:
         return self.cells is None and self.surface.closed
 
+    @property
+    def is_thin(self) -> bool:
+        return False
+
     def at(self, U: Array, rng: np.random.Generator) -> Boundary:
         """The points for U; of a part, as many, evenly spread by themselves."""
         return self._map(U) if self.cells is None else self._spread(self.cells, len(U), rng)

@@ -17,7 +17,8 @@ from pibls.domain.face import Boundary, Face, draw, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape, asked
-from pibls.domain.vertices import Ring, checked_rings
+from pibls.domain.slit import Lip
+from pibls.domain.vertices import Ring, checked_rings, without_slits
 from pibls.errors import need
 
 _SMOOTH = 0.26  # radians: where a polygon turns by less, as a digitised curve does, there is no corner
@@ -27,6 +28,8 @@ _MANY = 64  # triangles beyond which a formula is longer than useful
 @dataclass(frozen=True, init=False)
 class Polygon(Shape):
     """The inside of p₁ p₂ … pₘ, in either sense of rotation; ``holes`` are polygons that are left out.
+
+    Where the line runs along a way and back again, there is a slit.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
@@ -54,18 +57,19 @@ class Polygon(Shape):
     @cached_property
     def _area(self) -> Any:
         shapely = need("shapely", extra="polygons", purpose="A polygon")
-        area = shapely.Polygon(self.vertices, self.holes)
+        area = shapely.Polygon(without_slits(np.array(self.vertices)), self.holes)
         shapely.prepare(area)
         return area
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
         """The sides; those that follow each other without a corner, as of a digitised curve, are one."""
-        return tuple(
-            Arc(Polyline(self, chain, closed=closed))
-            for ring in (self.vertices, *self.holes)
-            for chain, closed in _chains(np.array(ring))
-        )
+        out: list[Face] = []
+        for ring in (self.vertices, *self.holes):
+            for chain, closed, thin in _chains(np.array(ring)):
+                lip = Lip(self, chain[0], chain[1], 1.0) if thin else Polyline(self, chain, closed=closed)
+                out.append(Arc(lip))
+        return tuple(out)
 
     @property
     def corners(self) -> Array:
@@ -107,18 +111,21 @@ def mentioned_names(symbols: tuple[Any, ...]) -> str:
     return f"({', '.join(map(str, symbols))})"
 
 
-def _chains(ring: Array) -> list[tuple[Array, bool]]:
-    """A ring cut at its corners: chains of points, and whether a chain is the whole ring."""
-    edges = np.roll(ring, -1, axis=0) - ring
+def _chains(ring: Array) -> list[tuple[Array, bool, bool]]:
+    """A ring cut at its corners: chains of points, whether one is the whole ring, or the lip of a slit."""
+    ends = np.roll(ring, -1, axis=0)
+    edges = ends - ring
     angles = np.arctan2(edges[:, 1], edges[:, 0])
     turns = np.abs((angles - np.roll(angles, 1) + np.pi) % (2 * np.pi) - np.pi)  # at the start of each edge
-    corners = np.flatnonzero(turns > _SMOOTH)
+    ways = {(*a, *b) for a, b in zip(ring.tolist(), ends.tolist(), strict=True)}
+    thin = np.array([(*b, *a) in ways for a, b in zip(ring.tolist(), ends.tolist(), strict=True)])
+    corners = np.flatnonzero((turns > _SMOOTH) | thin | np.roll(thin, 1))
     if not len(corners):
-        return [(np.concatenate([ring, ring[:1]]), True)]
-    ring = np.roll(ring, -corners[0], axis=0)
+        return [(np.concatenate([ring, ring[:1]]), True, False)]
+    ring, thin = (np.roll(a, -corners[0], axis=0) for a in (ring, thin))
     cuts = [*(corners - corners[0]).tolist(), len(ring)]
     closed = np.concatenate([ring, ring[:1]])
-    return [(closed[a : b + 1], False) for a, b in pairwise(cuts)]
+    return [(closed[a : b + 1], False, bool(thin[a])) for a, b in pairwise(cuts)]
 
 
 def _in_triangle(corners: Any, symbols: tuple[Any, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,18 @@ _SLIVER = 1e-7  # of the bounds: shorter pieces are rounding
 
 
 def trim(
-    domain: Any, around: Array, candidates: list[tuple[Face, int]], *, warn: bool = True
+    domain: Any,
+    around: Array,
+    candidates: list[tuple[Face, int]],
+    *,
+    warn: bool = True,
+    fills: Callable[[int, Array], Mask] | None = None,
 ) -> tuple[Face, ...]:
     """The parts of the candidates, each with the number of its shape, that bound the domain.
 
-    A point of a face is on the boundary if the domain is on its inner side and not on its outer one. Where
-    faces of two shapes coincide, the first has the points.
+    A point of a face is on the boundary if the domain is on its inner side and not on its outer one; a lip of
+    a slit, if it is on both and no other shape ``fills`` it. Where faces of two shapes coincide, the first
+    has the points.
     """
     lengths = around[:, 1] - around[:, 0]
     dense = [face.dense() for face, _ in candidates]
@@ -31,6 +38,11 @@ def trim(
     def bounds_domain(boundary: Boundary) -> Mask:
         X, N = boundary.points, boundary.normals
         return np.asarray(domain.contains(X - step * N) & ~domain.contains(X + step * N), dtype=np.bool_)
+
+    def is_within(boundary: Boundary) -> Mask:
+        X, N = boundary.points, boundary.normals
+        both = domain.contains(X - step * N) & domain.contains(X + step * N)
+        return np.asarray(both & ~fills(number, X) if fills else both, dtype=np.bool_)
 
     out: list[Face] = []
     owners: list[int] = []
@@ -48,7 +60,7 @@ def trim(
             for f, n, j in zip(out, owners, places, strict=True)
             if n != number and np.all((boxes[j][0] <= high) & (boxes[j][1] >= low))
         ]
-        for part in face.trimmed(bounds_domain, beside):
+        for part in face.trimmed(is_within if face.is_thin else bounds_domain, beside):
             for left in _without(part, first, lengths):
                 if left.dimension == 0 or left.measure(lengths) > _SLIVER ** max(left.dimension, 1):
                     out.append(left)
@@ -56,7 +68,29 @@ def trim(
                     places.append(i)
     if warn:
         _warn_of_idle(domain, candidates, owners)
-    return tuple(out)
+    return _parted(out, 10 * ON * lengths)
+
+
+def _parted(faces: list[Face], tolerance: Array) -> tuple[Face, ...]:
+    """The faces, those at which a slit ends in two parts: there is a corner on each side of it."""
+    rng = np.random.default_rng(0)
+    ends = [X for f in faces if f.is_thin for X in f.at(np.array([[0.0], [1.0]]), rng).points]
+    for X in ends:
+        parts: list[Face] = []
+        for face in faces:
+            normals = None if face.is_thin or face.dimension != 1 else face.normals(X[None, :])
+            if normals is None or not face.has_chart or not face.touches(X[None, :], tolerance)[0]:
+                parts.append(face)
+                continue
+            along = np.array([-normals[0, 1], normals[0, 0]])
+            for sign in (-1.0, 1.0):
+
+                def beyond(boundary: Boundary, way: Array = sign * along, X: Array = X) -> Mask:
+                    return np.asarray((boundary.points - X) @ way > 0)
+
+                parts += face.trimmed(beyond, X[None, :])
+        faces = [f for f in parts if f.dimension != 1 or f.measure(np.ones(2)) > tolerance.max()]
+    return tuple(faces)
 
 
 def _without(face: Face, others: list[Face], lengths: Array) -> tuple[Face, ...]:

@@ -13,8 +13,8 @@ Ring: TypeAlias = tuple[tuple[float, float], ...]
 """The corners of a closed line, each once."""
 
 
-def points_of(values: Any, argument: str, least: int) -> Array:
-    """Finite points (n, 2), neighbours different, the first not repeated at the end."""
+def points_of(values: Any, argument: str, least: int, *, closed: bool = True) -> Array:
+    """Finite points (n, 2), neighbours different, of a closed line the first not repeated at the end."""
     try:
         P = np.array([[float(v) for v in p] for p in values], dtype=float)
     except (TypeError, ValueError):
@@ -26,9 +26,12 @@ def points_of(values: Any, argument: str, least: int) -> Array:
             got=_short(values),
             remedy="Write [(0, 0), (1, 0), (0, 1)].",
         )
-    if len(P) > 1 and (P[0] == P[-1]).all():
+    if closed and len(P) > 1 and (P[0] == P[-1]).all():
         P = P[:-1]
-    P = P[np.any(np.roll(P, 1, axis=0) != P, axis=1)] if len(P) > 1 else P
+    if len(P) > 1:
+        new = np.any(np.roll(P, 1, axis=0) != P, axis=1)
+        new[0] |= not closed
+        P = P[new]
     if len(P) < least:
         raise ProblemError(
             argument,
@@ -55,12 +58,13 @@ def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
             remedy="Write holes=[[(…), (…), (…)]] even for a single one.",
         )
     inner = [points_of(h, f"Polygon(holes[{i}])", 3) for i, h in enumerate(given)]
+    bare = without_slits(outer)
     for ring, argument in (
-        (outer, "Polygon(vertices)"),
+        (bare, "Polygon(vertices)"),
         *((h, f"Polygon(holes[{i}])") for i, h in enumerate(inner)),
     ):
         _check_ring(ring, argument, shapely)
-    area = shapely.Polygon(outer)
+    area = shapely.Polygon(bare)
     for i, hole in enumerate(inner):
         one = shapely.Polygon(hole)
         if not area.covers(one):
@@ -86,6 +90,16 @@ def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
                     remedy="Make one hole of the two.",
                 )
     return _turned(outer, True), tuple(_turned(h, False) for h in inner)
+
+
+def without_slits(ring: Array) -> Array:
+    """A closed line without what it runs along and back: … b t b … is … b …"""
+    while len(ring) > 3:
+        tips = np.flatnonzero(np.all(np.roll(ring, 1, axis=0) == np.roll(ring, -1, axis=0), axis=1))
+        if not len(tips):
+            break
+        ring = np.delete(ring, [tips[0], (tips[0] + 1) % len(ring)], axis=0)
+    return ring
 
 
 def _check_ring(ring: Array, argument: str, shapely: Any) -> None:

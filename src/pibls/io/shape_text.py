@@ -18,6 +18,7 @@ from pibls.domain import (
     Mapped,
     Polygon,
     Revolution,
+    Slit,
     Solid,
     Spline,
     Union,
@@ -86,6 +87,8 @@ class ShapeTables:
             case Polygon():
                 keys = {"coordinates": self._symbols(shape), "vertices": _points(shape.vertices)}
                 keys |= {"holes": f"[{', '.join(map(_points, shape.holes))}]"} if shape.holes else {}
+            case Slit():
+                keys = {"coordinates": self._symbols(shape), "vertices": _points(shape.vertices)}
             case Spline():
                 keys = {"coordinates": self._symbols(shape), "points": _points(shape.points)}
             case Implicit():

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pibls.domain import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Solid, Spline
+from pibls.domain import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
 from pibls.domain.maps import Affine
 from pibls.errors import ProblemError
 from pibls.io.document import Document, kind_of
@@ -135,6 +135,12 @@ def _polygon(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mappi
     return Polygon(symbols, _points(reader, (*path, "vertices"), table["vertices"]), inner)
 
 
+def _slit(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+    _needed(reader, path, table, "coordinates vertices")
+    symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
+    return Slit(symbols, _points(reader, (*path, "vertices"), table["vertices"]))
+
+
 def _spline(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "coordinates points")
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
@@ -202,6 +208,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "ball": _round(Ball),
     "ellipse": _ellipse,
     "polygon": _polygon,
+    "slit": _slit,
     "spline": _spline,
     "implicit": _implicit,
     "solid": _solid,

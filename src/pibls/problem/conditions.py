@@ -216,7 +216,7 @@ def residual_of(equation: Any, argument: str) -> Any:
             argument,
             expected="a SymPy Eq or an expression that is meant to be zero",
             got=repr(equation),
-            remedy="`==` compares in Python, and an Eq without unknowns is true or false: "
+            remedy="`==` compares in Python, and an Eq without unknowns, or with nan, is true or false: "
             "write sympy.Eq(left, right) with the unknown in it.",
         )
     raise ProblemError(

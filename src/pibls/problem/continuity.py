@@ -12,7 +12,7 @@ the velocities and the traction, and leave the pressure free to jump.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import factorial, prod
@@ -21,7 +21,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
-from pibls.problem.form import Datum, Form, Jet
+from pibls.problem.form import Datum, Form, Jet, Variables
 
 
 def continuity(
@@ -30,11 +30,7 @@ def continuity(
 ) -> list[Form]:  # fmt: skip
     """What is continuous between two pieces, as statements about the unknowns of both."""
     variables = forms[0].variables
-    d = len(variables.coordinates)
-    order = [
-        max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
-        for k in range(unknowns)
-    ]
+    order = orders_of(forms, unknowns)
     out, smooth = [], {k: most - 1 for k, most in enumerate(order)}
     for i, form in enumerate(forms):
         parts: list[tuple[Any, int, Form]] = []
@@ -54,6 +50,28 @@ def continuity(
         made = _sum(f"{name} across the interface", parts, pair, unknowns, form)
         if made.jets:
             out.append(made)
+    return [*out, *_normal_derivatives(smooth, variables, pair, unknowns, language)]
+
+
+def along_seam(forms: Sequence[Form], pair: tuple[int, int], unknowns: int, language: Any) -> list[Form]:
+    """∂ₙʲ u, j < M, between two pieces in which the same laws hold: nothing is to be seen there."""
+    smooth = dict(enumerate(orders_of(forms, unknowns)))
+    return _normal_derivatives(smooth, forms[0].variables, pair, unknowns, language)
+
+
+def orders_of(forms: Sequence[Form], unknowns: int) -> list[int]:
+    """The highest order of each unknown."""
+    return [
+        max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
+        for k in range(unknowns)
+    ]
+
+
+def _normal_derivatives(
+    smooth: Mapping[int, int], variables: Variables, pair: tuple[int, int], unknowns: int, language: Any
+) -> list[Form]:
+    """∂ₙʲ u_k is the same on both sides, j < smooth[k]."""
+    out, d = [], len(variables.coordinates)
     for k, most in smooth.items():
         for j in range(most):
             linear = [

@@ -27,6 +27,13 @@ def find_unknowns(equations: tuple[Any, ...], residuals: tuple[Any, ...], domain
         ordered = sorted(terms, key=lambda t: (t not in left, sp.default_sort_key(t)))
         found += [t for t in ordered if t not in found]
     for u in found:
+        if any(not a.is_Symbol and a.free_symbols & set(domain.coordinates) for a in u.args):
+            raise ProblemError(
+                "equations",
+                expected="unknowns at the point itself",
+                got=u,
+                remedy="Delays, and values at other places than where the equation holds, are not solved.",
+            )
         if set(u.args) != set(domain.coordinates) or len(u.args) != len(domain.coordinates):
             names = ", ".join(map(str, domain.coordinates))
             raise ProblemError(

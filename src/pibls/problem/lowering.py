@@ -179,7 +179,7 @@ def lower_form(form: Form, region: Region) -> Residual:
 def call_at_points(datum: Datum, X: Array, where: str) -> Array:
     """The user's function at the points: called once, its answer checked at the door."""
     columns = [X[:, i].copy() for i in datum.arguments]  # a function that writes must not move the points
-    argument = f"{where}: {datum.name}"
+    argument = where if datum.name == "known" else f"{where}: {datum.name}"
     try:
         inspect.signature(datum.function).bind(*columns)
     except TypeError:
@@ -187,7 +187,7 @@ def call_at_points(datum: Datum, X: Array, where: str) -> Array:
             argument,
             expected=f"a callable of {len(columns)} coordinate array(s)",
             got=f"one with the signature {inspect.signature(datum.function)}",
-            remedy="Give it one argument per coordinate of the domain, in the domain's order.",
+            remedy="Give it one argument per coordinate of the domain, in the domain's order, the time last.",
         ) from None
     except ValueError:
         pass  # Some built-in callables have no signature; calling them will tell.

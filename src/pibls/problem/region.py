@@ -48,7 +48,8 @@ def region_of(condition: Any, domain: Domain) -> Region:
         f"{condition.label}: on",
         expected="None, a SymPy relation, a shape of the domain, or a point {x: 0, y: 0}",
         got=repr(on),
-        remedy="For the left side write on=sympy.Eq(x, 0).",
+        remedy="For the left side write on=sympy.Eq(x, 0); for several parts on=sympy.Or(…, …), or a "
+        "condition for each.",
     )
 
 

@@ -12,7 +12,8 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.search.chain import Places
 from pibls.search.evolution import Evolution
 from pibls.search.resolution import Resolution, coefficients_of
-from pibls.search.tails import natural_of
+from pibls.search.tails import natural_of, noise_of, spectra
+from pibls.search.thresholds import MARCH
 from pibls.system.lines import Lines
 
 
@@ -43,18 +44,22 @@ class Beginning:
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
 
-    def misfit(self, state: State, lines: Lines) -> float:
-        """How far the beginning is from what holds at the sides and between the cells, relative."""
-        e = self.places.evolution
+    def misfit(self, state: State, lines: Lines, t: float) -> float:
+        """How far a beginning at a time is from what holds at the sides and between the cells, relative."""
+        e, found = self.places.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
+        # What its series leaves out is larger in derivatives: no more is known of the beginning there.
+        noise = MARCH.uncertain[0] * max(float(spectra(found, state.rates).max()), 2.2e-16)
+        noise = min(noise, MARCH.uncertain[1])
         out = 0.0
         totals: dict[str, tuple[Array, Array]] = {}
         for g in lines.groups[len(self.places.equations) :]:
             if all(a < e.orders[k] for _, k, _, a in g.terms):
                 sizes = np.abs(state.rates[0]).max(axis=(0, 2))
-                natural = natural_of(self.places, state.resolution, sizes, math.inf, g)
+                natural = natural_of(self.places, found, sizes, math.inf, g)
                 alone = Lines(*lines.extent, (g,), lines.highest)
-                (judged,) = alone.at(np.array([e.start])).judged(rates, natural)
+                noisy = noise_of(self.places, found, noise * sizes, (math.inf, 1), g)
+                (judged,) = alone.at(np.array([t])).judged(rates, natural, noisy)
                 if g.weights is not None:  # its terms stand in several groups
                     before = totals.get(g.name, (np.zeros(1), np.zeros(1)))
                     judged = judged[0] + before[0], np.maximum(judged[1], before[1])

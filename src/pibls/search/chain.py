@@ -6,7 +6,6 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,17 +17,15 @@ from pibls.basis.product import ProductBasis
 from pibls.domain.gauss import Rule
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
-from pibls.search.divided import jump_at
 from pibls.search.evolution import Evolution
 from pibls.search.frames import Framed, product_sums
 from pibls.search.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.sides import ends_of, side_points
+from pibls.search.ties import ties_in
 from pibls.space import Cells, Whole
-from pibls.space.tree import Joint, Numbers
-from pibls.system.bent import BentFluxes
-from pibls.system.lines import Group, Held, Lines, Site, group_of, without
+from pibls.space.tree import Numbers
+from pibls.system.lines import Group, Lines, Site, group_of
 from pibls.system.modes import Modes
-from pibls.system.traces import Trace, beside, traces_of
 
 _SPARE = 8  # nodes of a rule beyond the functions of a cell
 _KEPT = 12  # grids whose tables are kept
@@ -113,7 +110,7 @@ class Places:
             if r.region.is_inside:
                 continue
             if i in e.beginning:
-                if not _is_beginning(r, e.axis, e.orders):
+                if not e.is_given_by(r):
                     return None
             elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
                 return None
@@ -236,7 +233,7 @@ class Places:
                 Y[:, self.free[along]] = end
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
-        groups += self._ties(found)
+        groups += ties_in(self, found)
         kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
         rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
         modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
@@ -296,89 +293,6 @@ class Places:
         less = [0 if yes else self.orders[i][k] for i, yes in enumerate(found.repeated)]
         return tuple(n - m for n, m in zip(found.sizes, less, strict=True))
 
-    def _ties(self, found: Resolution) -> list[Group]:
-        """Values and derivatives, or fluxes, that two cells share."""
-        faces, lowered = self.bench.lowered.interfaces, self.bench.lowered
-        special = {plane for _, plane, _ in faces.sources} | set(faces.jumping)
-        plain, out = [], []
-        for joint in found.tree.joints():
-            plane = (joint.axis, float(joint.box[joint.axis, 0]))
-            if plane not in special:
-                plain.append(joint)
-                continue
-            fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
-            traces = traces_of(self.orders[0], joint.axis, fluxes)
-            jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-            out.append(self._tie([joint], traces, jump, found))
-        if plain:
-            out.append(self._tie(plain, traces_of(self.orders[0], plain[0].axis, []), None, found))
-        return out
-
-    def _tie(
-        self,
-        joints: list[Joint],
-        traces: tuple[Trace, ...],
-        jump: Callable[[Trace, Array], Array] | None,
-        found: Resolution,
-    ) -> Group:
-        axis, n = joints[0].axis, len(traces)
-        X = np.zeros((len(joints), n, self.bench.lowered.dimension))
-        X[:, :, axis] = np.array([j.box[axis, 0] for j in joints])[:, None]
-        cells = np.array([(j.low, j.high) for j in joints])
-        sites = tuple(
-            Site(cells[:, i], X, self._end_tables(cells[:, i], 1.0 - 2.0 * i, n, found)) for i in (0, 1)
-        )
-        wanted = [
-            (i, number, site, k, alpha)
-            for i, trace in enumerate(traces)
-            for number, (k, alpha, _) in enumerate(trace.terms(axis, X[0, :1]))
-            for site in (0, 1)
-            if not trace.is_bent
-        ]
-        bent = [(i, site, trace.flux) for i, trace in enumerate(traces) for site in (0, 1)
-                if trace.flux is not None and trace.is_bent]  # fmt: skip
-        jets = [(site, j.unknown, j.alpha) for _, site, f in bent for j in (*f.linear, *f.nonlinear)]
-        places = [(site, k, alpha) for _, _, site, k, alpha in wanted] + jets
-        terms = tuple((site, k, without(alpha, self.axis), alpha[self.axis]) for site, k, alpha in places)
-        extent = float(np.ptp(self.bench.box[axis]))
-
-        def at(times: Array) -> Held:
-            a = np.zeros((len(wanted), len(joints), n, len(times)))
-            Y = np.repeat(X[0, :1], len(times), axis=0)
-            Y[:, self.axis] = times
-            beside_it = [beside(Y, axis, extent, site == 1) for site in (0, 1)]
-            for row, (i, number, site, _, _) in enumerate(wanted):
-                sign = 2.0 * site - 1.0
-                a[row, :, i] = sign * np.asarray(traces[i].terms(axis, beside_it[site])[number][2])
-            rest = np.zeros((len(joints), n, len(times)))
-            if jump is not None:
-                rest[:] = -np.array([jump(trace, Y) for trace in traces])
-            shape = (len(joints) * n, len(times))
-            known = rest.reshape(shape)
-            if not bent:
-                return Held(a.reshape(-1, *shape), lambda J: known, lambda J: J)
-            curved = BentFluxes(tuple(bent), (beside_it[0], beside_it[1]), known)
-            return Held(a.reshape(-1, *shape), curved.rest, curved.slopes)
-
-        return Group(f"between {len(joints) + 1} cells", sites, terms, len(wanted), at)
-
-    def _end_tables(
-        self, cells: Numbers, end: float, rows: int, found: Resolution
-    ) -> Callable[[MultiIndex], Array]:
-        """The functions of some cells at one of their ends, the same in ``rows`` rows."""
-        boxes = found.tree.boxes[cells][:, self.free[0], :]
-        half = 0.5 * (boxes[:, 1] - boxes[:, 0])
-        known: dict[MultiIndex, Array] = {}
-
-        def tables(alpha: MultiIndex) -> Array:
-            if alpha not in known:
-                one = product_of(np.array([[end]]), found, alpha)[0]
-                table = half[:, None] ** -float(alpha[0]) * one
-                known[alpha] = np.repeat(table[:, None, :], rows, axis=1)
-            return known[alpha]
-
-        return tables
-
 
 def _is_box(bench: Bench) -> bool:
     """Whether the domain is all of its bounding box."""
@@ -386,12 +300,6 @@ def _is_box(bench: Bench) -> bool:
     box = bench.box
     X = box[:, 0] + (box[:, 1] - box[:, 0]) * rng.random((2000, len(box)))
     return bool(np.asarray(bench.domain.contains(X), dtype=bool).all())
-
-
-def _is_beginning(r: Residual, axis: int, orders: tuple[int, ...]) -> bool:
-    return not r.nonlinear and all(
-        sum(j.alpha) == j.alpha[axis] < orders[j.unknown] and j.site == 0 for j in r.linear
-    )
 
 
 def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:

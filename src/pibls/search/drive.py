@@ -11,27 +11,40 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.diagnose.junctions import junctions_of
+from pibls.domain import box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
 from pibls.problem import Problem
-from pibls.problem.lowering import lower
+from pibls.problem.lowering import Residual, lower
 from pibls.problem.materials import in_one_piece, materials_of
+from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Norms, at_least, compare, unknowns_at
+from pibls.search.estimate import (
+    UNCHECKED,
+    ErrorEstimate,
+    Norms,
+    at_least,
+    compare,
+    norms_by_name,
+    unknowns_at,
+)
+from pibls.search.evolution import surplus_of
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
-from pibls.search.wedged import with_junctions, with_wedges, worst_wedges
+from pibls.search.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
-from pibls.system.points import Points
+from pibls.system.judging import residuals_at
+from pibls.system.points import Points, place
 
+_SURPLUS = 64  # points at which what a beginning has too much is looked at
 _RESOLVED = 1e-6  # held-out residual, relative to its own terms, that counts as solved
 
 
@@ -83,6 +96,9 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
+    surplus = surplus_of(lowered, domain)
+    if surplus:
+        return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if "corners" not in problem.derived:
         wedges = worst_wedges(lowered, domain)
         found = () if wedges else worst_corners(lowered, domain)
@@ -93,21 +109,24 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     def functions() -> Enrichment:
         plain = enrichment_of(corners, lowered, domain, request.enrich)
         try:
-            return with_wedges(plain, wedges, domain)
+            return with_wedges(plain, wedges, domain, is_linear=lowered.is_linear)
         except OutOfTimeError:
             return plain
 
     materials = materials_of(problem)
     if materials is not None:
-        plain = functions()
+        plain = in_pieces(corners, wedges, lowered, materials, request.enrich)
+        junctions = junctions_of(lowered, domain, materials)
 
         def joined() -> Bench | None:
-            # What interfaces bring where they meet is made when the solution turns out to need it.
-            extra = with_junctions(plain, junctions_of(lowered, domain, materials), domain, materials)
+            extra = with_junctions(plain, junctions, domain, materials)
             return None if extra is plain else _bench(problem, request, extra).in_pieces(materials)
 
-        bench = _bench(problem, request, plain).in_pieces(materials)
-        return _searched(bench, request, budget, None, joined)
+        # What interfaces bring where they end is made when the solution turns out to need it; it does need
+        # what is around a corner inside, or the tip of a slit.
+        bench = joined() if any(j.is_around for j in junctions) else None
+        plainly = _bench(problem, request, plain).in_pieces(materials) if bench is None else bench
+        return _searched(plainly, request, budget, None, joined if bench is None else None)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.
@@ -122,6 +141,23 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
+
+
+def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
+    """What begins with more than it needs is followed without that, and judged by it."""
+    names = {r.name for r in surplus}
+    labels = distinct([c.label for c in problem.conditions])
+    kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
+    reduced = Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
+    answer = _run(reduced, request, budget)
+    part = replace(lower(problem), residuals=tuple(surplus))
+    where = place(part, problem.domain, Points(1, 1, _SURPLUS), np.random.default_rng(request.seed))
+    judged, _ = residuals_at(part, where, answer.space, answer.weights, box_of(problem.domain))
+    norms = norms_by_name(judged)
+    answer = replace(answer, residuals=answer.residuals | norms)
+    if max(n.relative for n in norms.values()) <= max(10.0 * request.tol, DEFAULT.small):
+        return answer
+    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -155,14 +191,17 @@ def _searched(
     if "stopped" in notes and search.status is not Status.STOPPED:
         error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
 def _lost(
-    error: ErrorEstimate, size: float, found: Attempt | None = None, since: float | None = None
+    error: ErrorEstimate,
+    size: float,
+    found: Attempt | None = None,
+    layers: tuple[tuple[float, float], ...] = (),
 ) -> float | None:
-    """The time from which no digit is left, if there is one."""
+    """The time from which no digit is left, if there is one; in layers nothing is promised."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
     times, errors = np.array(error.history).T
@@ -172,8 +211,12 @@ def _lost(
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
-    return float(times[late[0]]) if len(late) else None
+    gone = errors > DEFAULT.lost * sizes
+    for a, b in layers:
+        gone &= (times < min(a, b)) | (times > max(a, b))
+    late = np.flatnonzero(gone)
+    # What is lost at the very end is not lost after it.
+    return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 
 
 def _as_given(bench: Bench, request: Request) -> Answer:

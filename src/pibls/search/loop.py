@@ -121,7 +121,7 @@ class Search:
             if self.around is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_around(self.around())
                 continue
-            if not offers:
+            if not offers or self._is_stuck([plan for plan, _ in offers]):
                 self._at_the_end()
                 return
             known = self.found is not None
@@ -161,6 +161,12 @@ class Search:
             if plan.status is not None and (plan.status.final or at_floor):
                 self.status, self.winner = plan.status, plan
                 return
+
+    def _is_stuck(self, plans: list[Plan]) -> bool:
+        """Whether all that is left would only find again what is no solution."""
+        if self.bench.lowered.is_linear or self.bench.evolution is not None:
+            return False
+        return any(plan.is_stuck for plan in plans) and all(plan.finds_nothing for plan in plans)
 
     def _look_around(self, bench: Bench | None) -> None:
         """Try waves around the holes too."""

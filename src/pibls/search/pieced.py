@@ -18,22 +18,19 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
+from pibls.domain import box_of
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
+from pibls.search.thresholds import PIECED
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
-
-_MIRROR = 0.7  # functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …
-_FILLING = 0.5  # … and as many waves in each inclusion as outside gave a hundred times the residual)
-_WHOLE = 1e-6  # relative: pieces of an integral make up the whole of it
-_BESIDE = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
 
 
 @dataclass(frozen=True)
@@ -64,12 +61,12 @@ class PieceFamily:
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
         some = any(self.gaps)
-        return tuple(1.0 if mine or not some else _FILLING for mine in self.gaps)
+        return tuple(1.0 if mine or not some else PIECED.filling for mine in self.gaps)
 
     @property
     def shares(self) -> tuple[float, ...]:
         """The functions of each piece, in the same units."""
-        return tuple(w * (1.0 + _MIRROR * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
+        return tuple(w * (1.0 + PIECED.mirror * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
 
     def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
         """About ``nodes`` functions in all, at ``shrink`` times the scale of the scale-width rule."""
@@ -81,7 +78,7 @@ class PieceFamily:
         waves = self._waves(nodes, shrink)
         if not mine:
             return waves
-        beside = self._waves(_MIRROR * nodes, shrink)
+        beside = self._waves(PIECED.mirror * nodes, shrink)
         return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine)))
 
     def _waves(self, nodes: float, shrink: float) -> Waves:
@@ -166,9 +163,34 @@ class Pieced:
             if r.region not in known:
                 p, q = r.region.pieces  # type: ignore[attr-defined]
                 finer = max(counts[p], counts[q], key=lambda c: c.boundary)
-                known[r.region] = r.region.place(self.materials.domain, finer, rng)
+                known[r.region] = self._on(r.region, finer, rng, fitted)
             out.append((r, known[r.region]))
         return out
+
+    def _on(self, region: Any, points: Points, rng: np.random.Generator, fitted: bool) -> PointSet:
+        """Points of an interface: more of them towards its corners, none where derivatives are infinite."""
+        found: PointSet = region.place(self.materials.domain, points, rng)
+        corners = np.array([f.point for f in self.extra.fields]).reshape(-1, self._d)
+        if not len(corners) or self._d != 2:
+            return found
+        size = float(np.linalg.norm(np.ptp(box_of(self.materials.domain), axis=1)))
+
+        def away(X: Array) -> Array:
+            return np.asarray(np.linalg.norm(X[:, None, :] - corners, axis=2).min(axis=1) / size)
+
+        shares = (
+            0.5 * PIECED.closer ** np.arange(PIECED.levels)
+            if fitted
+            else 0.5 ** (np.arange(PIECED.held_levels) + 1.5)
+        )
+        parts = []
+        for face in region.faces:
+            for end, U in ((0.0, shares), (1.0, 1.0 - shares)):
+                if away(face.at(np.array([[end]]), rng).points)[0] < PIECED.near:
+                    there = face.at(U[:, None], rng)
+                    parts.append(PointSet((there.points,), there.normals))
+        kept = away(found.sites[0]) > PIECED.away
+        return PointSet.joined([PointSet((found.sites[0][kept],), found.normals[kept]), *parts])
 
     def _regions(
         self, number: int, counts: Sequence[Points], rng: np.random.Generator, fitted: bool
@@ -208,7 +230,7 @@ class Pieced:
         whole = r.region.place(self.materials.domain, points, rng, name=r.name).weights
         mine = None if found is None else found.weights
         assert whole is not None
-        if mine is None or not np.allclose(mine.sum(1), whole.sum(1), rtol=_WHOLE):
+        if mine is None or not np.allclose(mine.sum(1), whole.sum(1), rtol=PIECED.whole):
             raise ProblemError(
                 r.name,
                 expected="an integral over the domain, a shape, a part of the boundary, or a line that "
@@ -234,7 +256,7 @@ class Pieced:
         mine = self.family.gaps[number]
         if not mine:
             return X
-        piece, n = self.pieces[number], int(len(X) * _MIRROR / (1.0 + _MIRROR * len(mine)))
+        piece, n = self.pieces[number], int(len(X) * PIECED.mirror / (1.0 + PIECED.mirror * len(mine)))
         out = [X[: len(X) - len(mine) * n]]
         low, high = piece.bounds.T
         for centre, radius in mine:
@@ -251,7 +273,7 @@ class Pieced:
     def _kept(self, found: PointSet, piece: Piece) -> PointSet:
         box = piece.bounds
         X = found.sites[0]
-        mine = piece.locates(X - _BESIDE * (box[:, 1] - box[:, 0]).min() * found.normals)
+        mine = piece.locates(X - PIECED.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
         return found.select(mine)
 
     def held_out(
@@ -268,7 +290,7 @@ class Pieced:
             if r.region.is_sum:
                 self._check_parts(r, inside.get(r.region), counts[0], rng)
         regions = dict.fromkeys(r.region for r in self.materials.between)
-        return inside, {region: region.place(self.materials.domain, counts[0], rng) for region in regions}
+        return inside, {region: self._on(region, counts[0], rng, False) for region in regions}
 
     def judged(
         self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array

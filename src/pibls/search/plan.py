@@ -44,6 +44,10 @@ class Plan(ABC):
     notes: dict[str, Any] = field(default_factory=dict)
     marks: list[float] = field(default_factory=list)
     """How far each attempt was from a solution: residuals or indicators, relative."""
+    _measured: list[tuple[Attempt, Array]] = field(default_factory=list, repr=False)
+    """What the errors of the last few attempts are measured against."""
+    seen: list[Attempt] = field(default_factory=list, repr=False)
+    """The last few attempts."""
 
     @abstractmethod
     def offer(self) -> Offer | None:
@@ -67,6 +71,27 @@ class Plan(ABC):
         """Whether its last attempt was no better than its first ones, and none was any good."""
         few = len(self.marks) < self.tries
         return not few and min(self.marks) > LOOP.poor and self.marks[-1] > 0.3 * self.marks[0]
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether Newton's method ended nowhere, several times, and no closer than before."""
+        return self.made_no_progress and all(a.outcome.status is Status.STALLED for a in self.seen)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it came to the same function each time, with which the equations hold nowhere.
+
+        What is merely not resolved changes with the number of functions, or is left in a few places.
+        """
+        last = self.seen[-1] if self.seen else None
+        if last is None or not self.finds_nothing:
+            return False
+        worst = max(last.residuals.values(), key=lambda n: n.relative)
+        return worst.rms > 0.1 * worst.max and all(
+            a.values.shape == last.values.shape
+            and bool(np.all(np.abs(a.values - last.values).max(axis=1) <= LOOP.same * last.sizes))
+            for a in self.seen
+        )
 
     def affords(self, work: float) -> bool:
         """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
@@ -100,11 +125,16 @@ class Plan(ABC):
         bench = self.bench
         if bench.lowered.unknowns == 1:
             return found.sizes
+        known = next((sizes for attempt, sizes in self._measured if attempt is found), None)
+        if known is not None:
+            return known
         half = 0.5 * (bench.box[:, 1] - bench.box[:, 0])
         X = bench.where.even[:64]
         with np.errstate(all="ignore"):
             natural = natural_sizes(bench.equations(), *found.function, X, half)
-        return measured_against(found.sizes, natural, bench.tol)
+        sizes = measured_against(found.sizes, natural, bench.tol)
+        self._measured = [(found, sizes), *self._measured[:2]]
+        return sizes
 
     def meets(self, found: Attempt, error: ErrorEstimate) -> bool:
         """Whether every unknown is within the tolerance."""
@@ -112,4 +142,5 @@ class Plan(ABC):
 
     def tell(self, found: Attempt, error: float | None = None, **more: Any) -> None:
         """Report an attempt."""
+        self.seen = [*self.seen[1 - self.tries :], found]
         self.budget.tell(Progress(found.space.nodes, found.relative, error, self.budget.spent, **more))

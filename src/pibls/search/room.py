@@ -128,7 +128,7 @@ class RoomPlaces:
             if r.region.is_inside:
                 inside.append(r)
             elif i in e.beginning:
-                if not _is_beginning(r, e):
+                if not e.is_given_by(r):
                     return None
             elif any(j.alpha[e.axis] > e.orders[j.unknown] for j in r.jets):
                 return None
@@ -327,12 +327,6 @@ def _independent(A: Array, size: float | None) -> tuple[Array, Array, float]:
     T = np.zeros((A.shape[1], rank))
     T[order[:rank]] = linalg.solve_triangular(R[:rank, :rank], np.eye(rank), check_finite=False)
     return np.asarray(Q @ P[:, :rank]), T, size
-
-
-def _is_beginning(r: Residual, e: Evolution) -> bool:
-    return not r.nonlinear and all(
-        sum(j.alpha) == j.alpha[e.axis] < e.orders[j.unknown] and j.site == 0 for j in r.linear
-    )
 
 
 def _order(inside: list[Residual], e: Evolution, unknowns: int) -> tuple[int, ...] | None:

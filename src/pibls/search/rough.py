@@ -53,6 +53,10 @@ def _roots(A: np.ndarray) -> np.ndarray:
     from scipy.linalg import eigvals
 
     m, k = len(A) - 1, A.shape[1]
+    # In units of their own size: λ² = -1e15 from entries of 1 and 1e15 was no root at all.
+    sizes = np.abs(A).max(axis=(1, 2))
+    unit = (sizes[0] / sizes[m]) ** (1.0 / m) if m and sizes[0] > 0 and sizes[m] > 0 else 1.0
+    A = A * unit ** np.arange(m + 1.0)[:, None, None]
     size = np.abs(A).max()
     left, right = np.eye(m * k, dtype=complex), np.eye(m * k, dtype=complex)
     left[:] = 0.0
@@ -62,7 +66,7 @@ def _roots(A: np.ndarray) -> np.ndarray:
         left[-k:, a * k : (a + 1) * k] = -A[a] / size
     right[-k:, -k:] = A[m] / size
     found = eigvals(left, right)
-    return np.asarray(found[np.isfinite(found)])
+    return np.asarray(unit * found[np.isfinite(found)])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@ r"""|c_n|/max|u| and |r|/max|terms|: how far the series of a window have fallen,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -68,6 +69,25 @@ def natural_of(
     return natural
 
 
+def noise_of(
+    places: Places, found: Resolution, left: Array, window: tuple[float, int], group: Group
+) -> Callable[[Term], Array]:
+    """What a term of a group may be off by, of unknowns whose series are off by ``left``.
+
+    ``window`` has its length and how many functions it has in time.
+    """
+    h, moments = window
+    natural = natural_of(places, found, left, h, group)
+
+    def noise(term: Term) -> Array:
+        # ∂^m of the last polynomial at the end of a cell, next to its values: n^2m/(1·3·…·(2m - 1)).
+        orders = zip((*found.sizes, moments), (*term[2], term[3]), strict=True)
+        steep = math.prod(n ** (2 * m) / math.prod(range(1, 2 * m, 2)) for n, m in orders)
+        return np.asarray(steep * natural(term))
+
+    return noise
+
+
 def between_of(
     st: Stages, U: Array, beginning: Array, highest: int, h: float, orders: tuple[int, ...]
 ) -> list[Array]:
@@ -96,14 +116,19 @@ def left_between(
     beginning: Array,
     window: tuple[float, float],
     known: Array,
+    left: float,
 ) -> Array:
-    """How well the equations hold between the points, next to their terms: of each cell."""
+    """How well the equations hold between the points, next to their terms: of each cell.
+
+    ``left`` is what the series are off by anyway, relative.
+    """
     t, h = window[0], window[1] - window[0]
     seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders)
     out = np.zeros(len(found.tree))
     sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
     natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
-    for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
+    noise = noise_of(places, found, left * sizes, (h, st.count), checks.groups[0])
+    for r, size in checks.at(t + h * BETWEEN).judged(seen, natural, noise):
         r, size = (x.reshape(len(out), -1) for x in (r, size))
         local = size.max(axis=1)
         out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))

@@ -2,6 +2,7 @@ r"""u(x) = A(x) w: the callable result."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,7 +12,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
-from pibls.diagnose.coverage import uncovered
+from pibls.diagnose.coverage import unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
@@ -21,6 +22,13 @@ from pibls.space import Space
 from pibls.status import Status
 
 _NAMED = 3  # corners
+_PLACES = 256  # at which max|u| is looked for, for a message
+_HOLDS = 1e-6  # a residual with which equations hold, but for a function without bounds
+_AS_ESTIMATED = "take what there is for as good as its estimated error says"
+_UNBOUNDED = (
+    "No solution: what comes closest to the equations and conditions grows without bounds, so that they "
+    "contradict each other: a source in a closed box, a load at a resonance."
+)
 _SLOW = (Status.NODE_LIMIT, Status.SLOW, Status.TIME_LIMIT, Status.NO_SOLUTION)
 
 
@@ -61,10 +69,18 @@ class Solution(SolutionDoors):
     def explanation(self) -> str:
         """The status in a sentence; where it went wrong, what is suspicious about the conditions."""
         text = self.status.value
+        if self.status is Status.NO_SOLUTION and self._worst < _HOLDS:
+            text = _UNBOUNDED
+        elif _AS_ESTIMATED in text and not math.isfinite(self.error.max):
+            text = text.replace(
+                _AS_ESTIMATED, "begin with an easier problem: nothing bounds the error of what there is"
+            )
         bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
         corners = clashes(self.problem) if self.status in _SLOW else ()
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
+        if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem)):
+            text += f" At the start {', '.join(missing)} is not given."
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."
@@ -72,6 +88,13 @@ class Solution(SolutionDoors):
             text += (
                 " The beginning does not fit what holds at the sides: the estimate is for all times from "
                 f"{self.notes['promised']:.3g} on; error.over_time() has those before."
+            )
+        later = [layer for layer in self.notes.get("layers", ()) if layer[1] != self.notes.get("promised")]
+        if later:
+            spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_NAMED])
+            text += (
+                " What switches does not fit what was there before: the estimate leaves out the times until "
+                f"{spans}{' and others' if len(later) > _NAMED else ''}; error.over_time() has them."
             )
         if self.notes.get("lost") is not None:
             text += f" No digit is left after {self.notes['lost']:.6g}."
@@ -84,11 +107,28 @@ class Solution(SolutionDoors):
     @property
     def message(self) -> str:
         """The explanation, with its numbers."""
-        worst = max(self.residuals.values(), key=lambda n: n.relative).relative
-        text = f"{self.explanation} Held-out residual {worst:.1e} (relative)"
+        text = f"{self.explanation} Held-out residual {self._worst:.1e} (relative)"
         if "error" in self.__dict__ or self.history:
-            text += f", estimated error {self.error.max:.1e}, tol {self.tol:g} (relative)"
+            text += f", estimated error {self.error.max:.1e}"
+            if math.isfinite(self.error.max):
+                text += f" ({self._share:.1e} of max|u|)"
+            text += f", tol {self.tol:g} (relative)"
         return f"{text}; {self.nodes} nodes."
+
+    @property
+    def _worst(self) -> float:
+        """The largest residual, relative to its terms."""
+        return max((n.relative for n in self.residuals.values()), default=math.inf)
+
+    @property
+    def _share(self) -> float:
+        """The largest estimated error of an unknown, relative to its size."""
+        X = np.asarray(self.problem.domain.interior(_PLACES, np.random.default_rng(0)), dtype=float).T
+        out = 0.0
+        for u in self.problem.unknowns:
+            size = float(np.nanmax(np.abs(self[u](*X)), initial=0.0))
+            out = max(out, self[u].error.max / size) if size > 0 else out
+        return out
 
     @property
     def windows(self) -> tuple[tuple[float, float], ...]:

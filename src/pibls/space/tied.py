@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis
+from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis, SingularBasis
 from pibls.space.whole import Whole
 
 Index = npt.NDArray[np.intp]
@@ -23,7 +23,7 @@ Index = npt.NDArray[np.intp]
 class Field:
     """Functions of several unknowns: bases by (piece, unknown), all of one size, and their degrees."""
 
-    bases: Mapping[tuple[int, int], PowersBasis | PolarBasis]
+    bases: Mapping[tuple[int, int], PowersBasis | PolarBasis | SingularBasis]
     degrees: tuple[float, ...]
     point: tuple[float, float]
     strong: bool = True

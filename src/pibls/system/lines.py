@@ -94,6 +94,11 @@ class Group:
         """Values (points, …) ↦ those of the rows, (rows, …)."""
         return values if self.weights is None else np.tensordot(self.weights, values, 1)[None]
 
+    def each(self, size: Callable[[Term], Array]) -> Array:
+        """What terms have in each entry, (terms, points, 1)."""
+        found = np.array([np.repeat(size(term), self.shape[1]) for term in self.terms])
+        return found.reshape(len(self.terms), self.points, 1)
+
     def blocked(self, block: Array, site: Site, cells: int) -> tuple[Numbers, Array]:
         """(entries, N, columns) at the points ↦ the cells and (cells, rows of each, columns)."""
         owners = np.arange(cells) if site.cells is None else site.cells
@@ -237,26 +242,31 @@ class Moments:
         return out
 
     def judged(
-        self, rates: Sequence[Array], natural: Callable[[Term], Array] | None = None
+        self,
+        rates: Sequence[Array],
+        natural: Callable[[Term], Array],
+        noise: Callable[[Term], Array] | None = None,
     ) -> list[tuple[Array, Array]]:
         """Of each statement r and the size of its largest term, both (rows, moments).
 
         ``natural`` gives what a term has in each entry at least, where it varies over a cell or a window: a
-        residual next to that is the error that it makes there.
+        residual next to that is the error that it makes there. ``noise`` is what a term may be off by: of r
+        only what is more counts.
         """
         out = []
         for g, held in zip(self.lines.groups, self.held, strict=True):
             J = self.lines.jets(g, rates, g.terms)
             rest, parts = held.rest(J[g.known :]), held.coefficients * J[: g.known]
             slopes = np.concatenate([held.coefficients, held.slopes(J[g.known :])])
-            least = np.abs(J)
-            if natural is not None:
-                floors = np.array([np.repeat(natural(term), g.shape[1]) for term in g.terms])
-                least = np.maximum(least, floors.reshape(len(g.terms), g.points, 1))
+            least = np.maximum(np.abs(J), g.each(natural))
+            r = g.summed(rest + parts.sum(axis=0))
+            if noise is not None:
+                off = (np.abs(slopes) * g.each(noise)).sum(axis=0)
+                r = np.sign(r) * np.maximum(np.abs(r) - (off if g.weights is None else 0.0), 0.0)
             sizes = np.maximum(np.nan_to_num(np.abs(slopes) * least).max(axis=0, initial=0.0), np.abs(rest))
             if g.weights is not None:
                 sizes = (np.abs(g.weights) @ sizes)[None]
-            out.append((g.summed(rest + parts.sum(axis=0)), sizes))
+            out.append((r, sizes))
         return out
 
     def changed(self, rates: Sequence[Array]) -> Callable[[Sequence[Array]], Array]:

@@ -73,6 +73,9 @@ class RateThresholds:
     per_degree: float = 0.3  # decay over a cell that each of its degrees resolves
     many: float = 4.0  # wavelengths across the domain from which they decide
     finest: float = 2.0**-40  # of an axis: no layer is thinner
+    along_walls: int = 3000  # places of the boundary at which they are looked at
+    deepest: int = 12  # halvings towards a wall, at most
+    at_walls: float = 2.0  # times as large as that cells may be at walls at first: the next halving is chosen
 
 
 RATES = RateThresholds()
@@ -106,3 +109,38 @@ class SeamThresholds:
 
 
 SEAMS = SeamThresholds()
+
+
+@dataclass(frozen=True)
+class CellThresholds:
+    """Cells that are divided where it is hard (`search.cells`)."""
+
+    first: dict[int, int] = field(default_factory=lambda: {1: 4, 2: 2, 3: 2})  # cells along each axis
+    with_faces: float = 1.5  # functions of a cell with those of its faces, over those of the cell
+    usual: dict[int, float] = field(default_factory=lambda: {1: 0.3, 2: 4.0, 3: 30.0})
+    """Seconds until the tolerance is met, roughly."""
+    held: dict[int, int] = field(default_factory=lambda: {1: 13, 2: 24, 3: 40})
+    """Points of a cell at which the residual is looked at, by the number of coordinates."""
+    columns: int = 25  # columns in cells for each one that a dense system may have
+    rounds: int = 40  # attempts after which nothing more is expected
+    spectral: float = 7.0
+    """Digits from the first degree to the last: of singular corners some 4 to 6, whatever the degree."""
+    close: float = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
+    rough: float = 1e-2  # an indicator above which nothing is resolved yet
+    few: float = 0.1  # of all cells
+    digits: float = 2.0  # times less than wanted is aimed at where a comparison was not good enough
+    swings: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.5, 3: 0.5})
+    """Of its degree: how fast the residual of a cell oscillates."""
+    last: float = 20.0
+    """Times its usual work: all of space and time at once is what an evolution comes to last."""
+    looked_at: int = 768  # places that tell where in a cell the domain is
+    smooth: float = 1.2  # digits that a halving gains at least where the solution is smooth
+    deep: int = 8  # halvings at once towards the corner of a cell …
+    shallow: int = 3  # … and to a place that is known roughly
+    in_the_corner: float = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
+    beside: float = 1e-3  # of a cell, from its singular corner: where two solutions are compared
+    resolved: float = 0.05  # of the residual of zero: what the first cells may leave
+    least_fall: float = 0.02  # of what the last division changed is left at least
+
+
+CELLS = CellThresholds()

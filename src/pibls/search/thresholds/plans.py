@@ -11,6 +11,9 @@ class LoopThresholds:
 
     poor: float = 1e-2  # a residual above which nothing was found
     rounding: float = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
+    same: float = 0.1
+    """Of max|u|: ends of Newton's method that differ by less are one. u'' + 5eᵘ = 0, which has no solution,
+    ended within 6 % of one function in 64 to 256 waves, and went on in cells until its time limit."""
     soon: float = 0.5  # seconds that others may need before what weak corners bring is tried
     few: int = 64  # functions of each unknown that the last resort has …
     steps: int = 4  # … and its steps

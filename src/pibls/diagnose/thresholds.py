@@ -1,0 +1,178 @@
+"""Every number by which singular places are found and told apart, each with what was measured for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class HoleThresholds:
+    """Functions around holes (`diagnose.holes`)."""
+
+    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
+    reach: float = 1.35  # of its circle, that a centre serves
+    most_centres: int = 12  # centres of one hole, at most
+    grid: int = 40  # places along each side at which a centre is looked for
+    dense: int = 129  # points of a rim that tell its shape
+    fine: int = 720  # … and of one that centres follow closely
+    most_in_a_ring: int = 200  # circles one beside another that follow a rim, at most
+    per_spacing: float = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
+    round: float = 1.02  # the rim of a disc, in units of its circle
+    fastest: float = 0.15  # what is left from one order to the next around a disc, at least and at most
+    slowest: float = 0.97  # … at most
+    of_its_shape: float = 0.37  # the same around a centre of a hole that is no disc
+    reflections: int = 20  # of two holes in one another, after which nothing changes
+    most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
+    weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
+    per_function: float = 2.5  # points of the rim per function around it
+
+
+HOLES = HoleThresholds()
+
+
+@dataclass(frozen=True)
+class ImageThresholds:
+    """Images of holes in walls (`diagnose.images`)."""
+
+    dense: int = 257  # points of a wall that mirrors
+    reach: float = 0.4  # of the smaller side of the box: what is farther away is smooth enough
+    clear: float = 1.02  # an image is that many of its radii away from the domain
+    same: float = 1e-3  # of its radius
+    least: int = 1  # orders around an image, at least
+    per_function: float = 2.0  # points of the wall per function of the images
+
+
+IMAGES = ImageThresholds()
+
+
+@dataclass(frozen=True)
+class LayerThresholds:
+    """Functions of layers along walls (`diagnose.layers`)."""
+
+    thin: float = 8.0  # decay over the domain from which a layer has functions of its own
+    angles: int = 720  # directions in which the boundary is looked at
+    seen: int = 2048  # points of the boundary that tell how far the domain reaches
+    closer: float = 0.6  # than evenly spaced directions need be: they never are quite even (a disc, λ = 100)
+    most: int = 1500  # functions in space, at most
+    per_function: float = 3.0  # points of the boundary per function
+    depths: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+    """In widths of the layer: where solutions are judged."""
+    judging: int = 160  # points of the wall above which solutions are judged
+    across: float = 1.2  # periods of carried waves, over the width of the domain
+    carried: float = 0.9  # how many of them for each e that is left out
+    missed: float = 2.0  # a wall where every function is smaller than e^-2 is in a dent
+    straight: float = 0.05
+    """Of the domain: along such a side directions are all one, and its ends are corners."""
+
+
+LAYERS = LayerThresholds()
+
+
+@dataclass(frozen=True)
+class SymbolThresholds:
+    """Roots of the symbol of a system (`diagnose.symbol`)."""
+
+    most_unknowns: int = 4  # of a system whose corners are looked at
+    highest_weight: int = 4  # orders by which unknowns may differ
+    nodes: int = 24  # on the unit circle: enough for a determinant of degree 16 and its minors
+    same: float = 3e-3
+    """Two roots that close are one: rounding splits a double one by 1e-8, a fourfold one by 1e-4."""
+    real: float = 1e-3  # a root that close to the real line: the equations are not elliptic, or nearly so
+
+
+SYMBOL = SymbolThresholds()
+
+
+@dataclass(frozen=True)
+class ClashThresholds:
+    """Conditions that contradict each other in a corner (`diagnose.corners`)."""
+
+    near: float = 1e-6  # of a side: how near to the corner the conditions are looked up
+    tolerance: float = 1e-6  # of the values: what is less does not clash
+    elsewhere: tuple[float, float] = (0.41, 0.87)
+    """Of the way to the middle of the domain: how large terms are at all …"""
+    rounding: float = 1e-10  # … and what they leave of zero where large ones cancel
+
+
+CLASHES = ClashThresholds()
+
+
+@dataclass(frozen=True)
+class EndThresholds:
+    """Where sides end and meet (`diagnose.ends`)."""
+
+    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
+    slack: float = 1e-7  # of a side: a cut that is as close to its end is none
+    no_angle: float = 1e-9  # a turn that is none
+    closer: float = 0.6  # of the way that is left: the next point on a side towards its end …
+    levels: int = 28  # … and so many of them
+
+
+ENDS = EndThresholds()
+
+
+@dataclass(frozen=True)
+class JunctionThresholds:
+    """Where interfaces meet each other or a side (`diagnose.junctions`)."""
+
+    same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
+    inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
+    dense: int = 401  # points of an interface that tell where it goes
+    looked: int = 32  # points of a piece at which it is seen whether coefficients vary
+    flat: float = 1e-5  # an angle that is none
+
+
+JUNCTIONS = JunctionThresholds()
+
+
+@dataclass(frozen=True)
+class PencilThresholds:
+    """Powers at corners of systems (`diagnose.pencil`)."""
+
+    steps: int = 40  # of Newton's method
+    found: float = 1e-10  # a step of it that finds the root
+    same: float = 1e-6  # two roots that close are one
+    whole: float = 1e-6  # a power that is that close to a whole number is one
+    null: float = 1e-8  # a singular value that is zero
+    circle: float = 1e-3  # radius of a circle that counts roots …
+    around: int = 12  # … and points on it
+    strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
+    least: float = 1e-3  # a power below this is none: energies would be infinite
+    difference: float = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
+
+
+PENCIL = PencilThresholds()
+
+
+@dataclass(frozen=True)
+class SingularThresholds:
+    """Powers at corners of one equation (`diagnose.singular`)."""
+
+    whole: float = 1e-6  # a power that is that close to a whole number is one
+    highest: float = 48.0
+    """Powers; errors fell like those of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48."""
+    highest_bent: float = 20.0
+    """Where sides are bent, or the cut ends, and twice as many functions are needed."""
+    highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
+    poles: int = 16  # orders of rational functions with their pole in a hole
+    highest_rich: float = 6.0  # … and of what other terms do
+
+
+SINGULAR = SingularThresholds()
+
+
+@dataclass(frozen=True)
+class WedgeThresholds:
+    """Corners of systems and of fourth order (`diagnose.wedges`)."""
+
+    inside: float = 1e-7  # of the domain: as far from a corner coefficients are looked up
+    straight: float = 1e-6  # a turn that is none
+    weak: float = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
+    jump: float = 1e-4  # of the data along both sides: they jump at the corner
+    step: float = 1e-6  # of the domain: as far from it they are looked up
+    leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …
+    rich: int = 3  # … up to so many degrees above it,
+    angular: int = 10  # as polynomials of the angle
+
+
+WEDGES = WedgeThresholds()
