@@ -74,7 +74,7 @@ def test_a_wave_that_is_singular_at_a_corner() -> None:
 def test_a_condition_that_changes_with_time() -> None:
     exact = sp.exp(-t) * sp.cos(x + y) + 3 * x * sp.sin(6 * t)
     domain = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 2)
-    source = sp.simplify(exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2))
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
     flux = exact.diff(x) * x + exact.diff(y) * y
     problem = pibls.Problem(
         domain,
@@ -98,7 +98,7 @@ def test_heat_around_a_hole_saved_and_read_again(tmp_path: Path) -> None:
     source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
     problem = pibls.Problem(
         domain,
-        [sp.Eq(u.diff(t), LAPLACE + sp.simplify(source))],
+        [sp.Eq(u.diff(t), LAPLACE + source)],
         [pibls.Dirichlet(u, exact), pibls.Initial(u, exact.subs(t, 0))],
     )
     solution = pibls.solve(problem, tol=1e-6)
