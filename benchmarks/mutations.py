@@ -52,7 +52,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip
 
-THRESHOLDS = "search/thresholds/"
+THRESHOLDS = ("search/thresholds/", "diagnose/thresholds.py")
 ROOMS = ("search", "solver", "linalg", "space", "system")
 """Where numbers with names in capitals are thresholds, as long as they are not all in one place."""
 FACTORS = (1e3, 1e-3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,7 @@ class PolarBasis:
         return out
 
 
+@lru_cache(maxsize=256)
 def _polynomial(a: float, m: int, n: int) -> tuple[Any, Any]:
     """∏_{i<m} (½(a - iD) - i) ∏_{j<n} (½(a + iD) - j), its coefficients by powers of D, and ∂ₐ of them."""
     value, slope = np.ones(1, dtype=complex), np.zeros(1, dtype=complex)

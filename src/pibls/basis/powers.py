@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import comb, perm
 from typing import Any
 
@@ -162,6 +162,7 @@ def _powers(z: Any, most: int) -> list[Any]:
     return out
 
 
+@lru_cache(maxsize=256)
 def expanded(beta: MultiIndex, a: complex, b: complex) -> list[complex]:
     """(a∂ + ā∂̄)^β₁ (b∂ + b̄∂̄)^β₂ = Σₙ cₙ ∂^(|β| - n) ∂̄^n."""
     out = [0j] * (sum(beta) + 1)

@@ -18,6 +18,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.diagnose.thresholds import CLASHES
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
@@ -26,11 +27,6 @@ from pibls.problem.region import Region
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
-
-_NEAR = 1e-6  # of a side: how near to the corner the conditions are looked up
-_TOLERANCE = 1e-6
-_ELSEWHERE = (0.41, 0.87)  # of the way to the middle of the domain: how large terms are at all …
-_ROUNDING = 1e-10  # … and what they leave of zero where large ones cancel
 
 _Here = list[dict[Any, float]]
 """A corner, and places elsewhere."""
@@ -81,7 +77,7 @@ def clashes(problem: Problem) -> tuple[str, ...]:
         here = [
             dict(zip(problem.coordinates, corner + share * (middle - corner), strict=True))
             | dict(problem.parameters)
-            for share in (0.0, *_ELSEWHERE)
+            for share in (0.0, *CLASHES.elsewhere)
         ]
         for i in _holding(regions, problem, a, b):
             for j in _holding(regions, problem, b, a):
@@ -118,7 +114,7 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
     """The conditions on one side, right beside another."""
     point = _corner(problem, on, beside)
     low, high = box_of(problem.domain)[beside.axis]
-    point[beside.axis] -= beside.sign * _NEAR * (high - low)
+    point[beside.axis] -= beside.sign * CLASHES.near * (high - low)
     normal = np.zeros((1, len(point)))
     normal[0, on.axis] = on.sign
     boundary = Boundary(point[None, :], normal, (None,))
@@ -185,4 +181,4 @@ def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here) -> bool:
     except (TypeError, ValueError):
         return False  # it has no value there
     usual = usual if math.isfinite(usual) else 0.0
-    return value > max(_TOLERANCE * max(sizes), _ROUNDING * usual)
+    return value > max(CLASHES.tolerance * max(sizes), CLASHES.rounding * usual)

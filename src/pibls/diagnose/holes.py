@@ -17,25 +17,12 @@ from pibls.arrays import Array, Mask
 from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, constants_of
+from pibls.diagnose.thresholds import HOLES
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
 
-_SAME = 1e-7  # of the size of the domain: two ends that are that close meet
-_REACH = 1.35  # of its circle, that a centre serves
-_MOST_CENTRES = 12
-_GRID = 40
-_DENSE, _FINE = 129, 720
 _SMOOTH = math.cos(math.radians(15.0))  # between normals of neighbours on a rim without corners
-_MOST_IN_A_RING = 200
-_PER_SPACING = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
-_ROUND = 1.02  # the rim of a disc, in units of its circle
-_FASTEST, _SLOWEST = 0.15, 0.97  # what is left from one order to the next around a disc, at least and at most
-_OF_ITS_SHAPE = 0.37  # the same around a centre of a hole that is no disc
-_REFLECTIONS = 20
-_MOST_ORDERS = (120, 40)  # of powers, and of Bessel functions
-_WEAK = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
-_PER_FUNCTION = 2.5  # points of the rim per function around it
 _RINGS = 0.5 ** np.arange(5)  # distances from the rim, in units of the radius
 _RNG = np.random.default_rng(0)
 
@@ -55,7 +42,7 @@ class Ring:
     @classmethod
     def of(cls, face: Face, others: list[Face]) -> Ring | None:
         """None where the rim has corners."""
-        rim = face.at(((np.arange(_FINE) + 0.5) / _FINE)[:, None], _RNG)
+        rim = face.at(((np.arange(HOLES.fine) + 0.5) / HOLES.fine)[:, None], _RNG)
         X, N = rim.points, rim.normals
         if np.sum(N * np.roll(N, -1, axis=0), axis=1).min() < _SMOOTH:
             return None
@@ -67,7 +54,7 @@ class Ring:
         gap = np.linalg.norm(X[:, None, :] - beside[None, :, :], axis=2).min(axis=1)
         radii = 0.5 * np.minimum(fits, 2.0 * gap)
         along = np.cumsum(np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1) / radii)
-        return cls(X + radii[:, None] * N, radii, along) if along[-1] < _MOST_IN_A_RING else None
+        return cls(X + radii[:, None] * N, radii, along) if along[-1] < HOLES.most_in_a_ring else None
 
     def spaced(self, shares: Array) -> Array:
         """Parameters of the rim, closer together where circles are."""
@@ -76,7 +63,7 @@ class Ring:
 
     def circles(self, digits: float) -> list[tuple[float, float, float]]:
         """As many as leave e^-digits, with functions of the first order around each."""
-        n = math.ceil(self.along[-1] * digits / _PER_SPACING)
+        n = math.ceil(self.along[-1] * digits / HOLES.per_spacing)
         at = np.searchsorted(self.along, (np.arange(n) + 0.5) * self.along[-1] / n)
         return [(*X, r) for X, r in zip(self.places[at].tolist(), self.radii[at].tolist(), strict=True)]
 
@@ -99,12 +86,12 @@ class Hole:
         if self.ring is not None:
             return [Annular((a, b), r, 1, depth, rate) for a, b, r in self.ring.circles(digits)]
         each = zip(self.centres, self.decays, strict=True)
-        most = _MOST_ORDERS[bool(rate)]
+        most = HOLES.most_orders[bool(rate)]
         return [Annular((a, b), r, min(_orders(digits, q), most), depth, rate) for (a, b, r), q in each]
 
     def rim(self, functions: int, shift: float = 0.0) -> Boundary:
         """Points of the rim, as many as that many functions need."""
-        n = int(_PER_FUNCTION * functions) + 8
+        n = int(HOLES.per_function * functions) + 8
         parts = []
         for face in self.faces:
             size = face.measure(np.ones(2)) / self.length
@@ -149,7 +136,7 @@ class Around:
         """Those of all holes, of their images and of layers; for a ``share`` below 1, fewer."""
         if not self.digits:
             return ()
-        digits, most = share * self.digits, _MOST_ORDERS[bool(self.rate)]
+        digits, most = share * self.digits, HOLES.most_orders[bool(self.rate)]
         own = (f for hole in self.holes for f in hole.functions(digits, self.depth, self.rate))
         seen = (
             Annular(i.centre, i.radius, min(n, most), self.depth, self.rate)
@@ -207,7 +194,7 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     if kind is None:
         return Around()
     depth, rate = kind
-    if found and rate and abs(rate) * min(r for h in found for _, _, r in h.centres) < _WEAK:
+    if found and rate and abs(rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
         rate = 0.0
     if not found:
         return Around()
@@ -221,21 +208,21 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
 def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: tuple[Face, ...]) -> Hole:
     """With how fast what is around each circle falls with the order, from what it mirrors in turn."""
     (a, b, r), ring = hole.centres[0], None
-    is_disc = all(np.linalg.norm(f.dense() - (a, b), axis=1).max() < _ROUND * r for f in hole.faces)
+    is_disc = all(np.linalg.norm(f.dense() - (a, b), axis=1).max() < HOLES.round * r for f in hole.faces)
     if not is_disc and len(hole.faces) == 1:
         ring = Ring.of(hole.faces[0], [face for face in faces if face is not hole.faces[0]])
     others = [c for other in holes if other is not hole for c in other.centres]
     others += [(*i.centre, i.radius) for i in images]
-    least = _FASTEST if is_disc else _OF_ITS_SHAPE
+    least = HOLES.fastest if is_disc else HOLES.of_its_shape
     found = (max((_decay(c, other) for other in others), default=0.0) for c in hole.centres)
-    return replace(hole, ring=ring, decays=tuple(min(max(q, least), _SLOWEST) for q in found))
+    return replace(hole, ring=ring, decays=tuple(min(max(q, least), HOLES.slowest) for q in found))
 
 
 def _decay(circle: tuple[float, float, float], other: tuple[float, float, float]) -> float:
     """ϱ = r/s: what another circle sends here is singular where that one mirrors this one, s away."""
     apart, r, q = math.dist(circle[:2], other[:2]), circle[2], other[2]
     s = apart
-    for _ in range(_REFLECTIONS):
+    for _ in range(HOLES.reflections):
         s = max(apart - q * q / max(apart - r * r / s, q), r)
     return r / s
 
@@ -246,7 +233,7 @@ def _orders(digits: float, decay: float) -> int:
 
 
 def _dense(loop: tuple[Face, ...]) -> list[Boundary]:
-    return [face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG) for face in loop]
+    return [face.at(np.linspace(0.0, 1.0, HOLES.dense)[:, None], _RNG) for face in loop]
 
 
 def _area(loop: tuple[Face, ...]) -> float:
@@ -271,9 +258,9 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     while left:
         first = left.pop()
         chain, start, stop = [rest[first]], ends[first][0], ends[first][1]
-        while np.linalg.norm(stop - start) > _SAME * size:
+        while np.linalg.norm(stop - start) > HOLES.same * size:
             found = [
-                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= _SAME * size
+                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= HOLES.same * size
             ]
             if not found:
                 break
@@ -289,7 +276,7 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
 def _centres(rim: Array) -> tuple[tuple[float, float, float], ...]:
     """Places in a hole with circles in it that, a little larger, hold its whole rim."""
     low, high = rim.min(axis=0), rim.max(axis=0)
-    U = (np.arange(_GRID) + 0.5) / _GRID
+    U = (np.arange(HOLES.grid) + 0.5) / HOLES.grid
     grid = np.stack(np.meshgrid(*(low[i] + (high[i] - low[i]) * U for i in (0, 1))), axis=-1).reshape(-1, 2)
     middle = 0.5 * (low + high)
     X = np.concatenate([middle[None, :], rim.mean(axis=0)[None, :], grid])
@@ -302,16 +289,16 @@ def _centres(rim: Array) -> tuple[tuple[float, float, float], ...]:
     radius_for_choice = radius * np.where(np.arange(len(X)) == 0, 1.02, 1.0)
     served: Mask = np.zeros(len(rim), dtype=np.bool_)
     out: list[tuple[float, float, float]] = []
-    while not served.all() and len(out) < _MOST_CENTRES:
+    while not served.all() and len(out) < HOLES.most_centres:
         if not out:
             best = int(np.argmax(radius_for_choice))
         else:
-            serves = apart <= _REACH * radius[:, None]
+            serves = apart <= HOLES.reach * radius[:, None]
             gain = np.count_nonzero(serves & ~served, axis=1) * radius
             best = int(np.argmax(gain))
             if not gain[best] > 0:
                 break
-        served |= apart[best] <= _REACH * radius[best]
+        served |= apart[best] <= HOLES.reach * radius[best]
         out.append((float(X[best, 0]), float(X[best, 1]), float(radius[best])))
     return tuple(out)
 

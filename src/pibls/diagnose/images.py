@@ -13,15 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.diagnose.thresholds import IMAGES
 from pibls.domain import Boundary, Domain
 from pibls.domain.face import Face, join
 
-_DENSE = 257
-_REACH = 0.4  # of the smaller side of the box: what is farther away is smooth enough
-_CLEAR = 1.02  # an image is that many of its radii away from the domain
-_SAME = 1e-3  # of its radius
-_LEAST = 1
-_PER_FUNCTION = 2.0
 _RNG = np.random.default_rng(0)
 
 
@@ -37,7 +32,7 @@ class Image:
 
     def orders(self, digits: float, decay: float) -> int:
         """As many as leave e^-digits: what is around the circle decays, and is seen from farther away."""
-        return max(math.ceil(digits / math.log(self.distance / (decay * self.radius))), _LEAST)
+        return max(math.ceil(digits / math.log(self.distance / (decay * self.radius))), IMAGES.least)
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ class Mirror:
 
     @classmethod
     def of(cls, face: Face) -> Mirror:
-        return cls(face, face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG))
+        return cls(face, face.at(np.linspace(0.0, 1.0, IMAGES.dense)[:, None], _RNG))
 
     def image(self, point: Array, radius: float) -> tuple[Array, float] | None:
         """The image of a circle, where it lies on the inner side of this face."""
@@ -74,7 +69,7 @@ class Mirror:
             density += (2 * most + 1) * image.distance / (math.pi * away**2)
         step = np.linalg.norm(np.diff(X, axis=0), axis=1)
         total = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
-        n = int(_PER_FUNCTION * total[-1])
+        n = int(IMAGES.per_function * total[-1])
         if n < 1:
             return self.face.at(np.empty((0, 1)), _RNG)
         share = np.interp((np.arange(n) + 0.5) * total[-1] / n, total, np.linspace(0.0, 1.0, len(X)))
@@ -98,9 +93,9 @@ def mirrored(
                 centre, r = seen
                 distance = float(np.linalg.norm(rim - centre, axis=1).min())
                 outside = not bool(np.asarray(domain.contains(centre[None, :]))[0])
-                if not (outside and _CLEAR * r < distance < _REACH * size):
+                if not (outside and IMAGES.clear * r < distance < IMAGES.reach * size):
                     continue
-                if any(math.dist(centre, other.centre) < _SAME * r for other in found):
+                if any(math.dist(centre, other.centre) < IMAGES.same * r for other in found):
                     continue
                 found.append(Image((float(centre[0]), float(centre[1])), r, distance, k))
                 new.append((centre, r, i, k))

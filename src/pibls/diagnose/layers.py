@@ -19,22 +19,11 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis import ExponentialBasis
 from pibls.basis.quasi import sobol
 from pibls.diagnose.symbol import Complexes
+from pibls.diagnose.thresholds import LAYERS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
 
-_THIN = 8.0  # decay over the domain from which a layer has functions of its own
-_ANGLES = 720
-_SEEN = 2048  # points of the boundary that tell how far the domain reaches
-_CLOSER = 0.6  # than evenly spaced directions need be: they never are quite even (a disc, λ = 100)
-_MOST = 1500
-_PER_FUNCTION = 3.0  # points of the boundary per function
-_DEPTHS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # in widths of the layer: where solutions are judged
-_JUDGING = 160
-_ACROSS = 1.2  # periods of carried waves, over the width of the domain
-_CARRIED = 0.9  # how many of them for each e that is left out
-_MISSED = 2.0  # a wall where every function is smaller than e^-2 is in a dent
-_STRAIGHT = 0.05  # of the domain: along such a side directions are all one, and its ends are corners
 _RNG = np.random.default_rng(0)
 
 Polynomial = dict[MultiIndex, float]
@@ -88,17 +77,19 @@ class Layers:
         density = self._density
         along = np.concatenate([[0.0], np.cumsum(density)])
         n = math.ceil(along[-1] / _spacing(digits))
-        angle = np.interp((np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, _ANGLES + 1))
+        angle = np.interp(
+            (np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, LAYERS.angles + 1)
+        )
         return np.stack([np.cos(angle), np.sin(angle)])
 
     @cached_property
     def _density(self) -> Array:
         """√(λR) dθ, with R dθ the way along the boundary."""
-        angle = 2.0 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+        angle = 2.0 * np.pi * (np.arange(LAYERS.angles) + 0.5) / LAYERS.angles
         d = np.stack([np.cos(angle), np.sin(angle)])
         X = self.walls[np.concatenate([np.argmax(self.walls @ p, axis=0) for p in np.array_split(d, 8, 1)])]
         way = np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1)
-        step = 2.0 * np.pi / _ANGLES
+        step = 2.0 * np.pi / LAYERS.angles
         # Points are some way apart: the mean over a few of them.
         even = np.convolve(np.concatenate([way[-5:], way, way[:5]]), np.full(11, 1 / 11), mode="valid")
         rate = growths(dict(self.symbol), d).max(axis=1)
@@ -107,7 +98,7 @@ class Layers:
     def _in_space(self, digits: float) -> Array:
         """Directions, evenly."""
         size = 0.5 * float(lengths_of(self.domain).max())
-        n = min(math.ceil(4.0 * math.pi * (size / self.width) / _spacing(digits) ** 2), _MOST)
+        n = min(math.ceil(4.0 * math.pi * (size / self.width) / _spacing(digits) ** 2), LAYERS.most)
         k = np.arange(n) + 0.5
         z, angle = 1.0 - 2.0 * k / n, k * math.pi * (3.0 - math.sqrt(5.0))
         r = np.sqrt(1.0 - z**2)
@@ -120,12 +111,12 @@ class Layers:
             return np.empty((2, 0), dtype=complex)
         n = -b / np.linalg.norm(b)
         across = float(np.ptp(self.walls @ np.array([-n[1], n[0]])))
-        step = math.pi / (_ACROSS * across)
-        return _turned(dict(self.symbol), n, [k * step for k in range(1, math.ceil(_CARRIED * digits))])
+        step = math.pi / (LAYERS.across * across)
+        return _turned(dict(self.symbol), n, [k * step for k in range(1, math.ceil(LAYERS.carried * digits))])
 
     def rim(self, digits: float) -> Boundary:
         """Points of the boundary, as many as the functions need."""
-        n = _PER_FUNCTION * sum(f.size for f in self.functions(digits))
+        n = LAYERS.per_function * sum(f.size for f in self.functions(digits))
         faces, lengths = faces_of(self.domain), lengths_of(self.domain)
         sizes = np.array([face.measure(lengths) for face in faces])
         counts = np.ceil(n * sizes / sizes.sum()).astype(int)
@@ -134,8 +125,8 @@ class Layers:
     @property
     def near(self) -> Array:
         """Points in the layers, that judge."""
-        wall = self.domain.boundary(_JUDGING, np.random.default_rng(1))
-        X = np.concatenate([wall.points - depth * self.width * wall.normals for depth in _DEPTHS])
+        wall = self.domain.boundary(LAYERS.judging, np.random.default_rng(1))
+        X = np.concatenate([wall.points - depth * self.width * wall.normals for depth in LAYERS.depths])
         return np.asarray(X[np.asarray(self.domain.contains(X), dtype=bool)])
 
 
@@ -153,14 +144,14 @@ def layers_of(lowered: LoweredProblem, domain: Domain, outer: Sequence[Face]) ->
     axes = np.concatenate([np.eye(lowered.dimension), -np.eye(lowered.dimension)], axis=1)
     rates = growths(symbol, axes)
     fastest = float(rates.max(initial=0.0))
-    if fastest * float(lengths_of(domain).max()) < _THIN:
+    if fastest * float(lengths_of(domain).max()) < LAYERS.thin:
         return None
-    wall = join([_even(face, _SEEN // len(outer) + 8) for face in outer], lowered.dimension)
+    wall = join([_even(face, LAYERS.seen // len(outer) + 8) for face in outer], lowered.dimension)
     layers = Layers(domain, tuple(symbol.items()), wall.points, 1.0 / fastest)
     rates = growths(symbol, wall.normals.T).max(axis=1)
     missed = rates * ((wall.points @ wall.normals.T).max(axis=0) - np.sum(wall.points * wall.normals, axis=1))
     size = float(lengths_of(domain).max())
-    bare = missed.max() > _MISSED or any(_is_straight(face, _STRAIGHT * size) for face in outer)
+    bare = missed.max() > LAYERS.missed or any(_is_straight(face, LAYERS.straight * size) for face in outer)
     return None if bare else layers
 
 
@@ -223,7 +214,7 @@ def _first_order(symbol: tuple[tuple[MultiIndex, float], ...]) -> list[tuple[Mul
 
 def _spacing(digits: float) -> float:
     """So far apart Gauss's functions of the width 1 make up what is smooth but for e^-digits."""
-    return _CLOSER * math.pi * math.sqrt(2.0 / digits)
+    return LAYERS.closer * math.pi * math.sqrt(2.0 / digits)
 
 
 def _even(face: Face, n: int) -> Boundary:

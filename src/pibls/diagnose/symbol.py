@@ -20,15 +20,11 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import MultiIndex
+from pibls.diagnose.thresholds import SYMBOL
 
 Row = Mapping[tuple[int, MultiIndex], float]
 """Σ c ∂^α u_k: the coefficients by (k, α)."""
 
-_MOST_UNKNOWNS = 4
-_HIGHEST_WEIGHT = 4
-_NODES = 24  # on the unit circle: enough for a determinant of degree 16 and its minors
-_SAME = 3e-3  # two roots that close are one: rounding splits a double one by 1e-8, a fourfold one by 1e-4
-_REAL = 1e-3  # a root that close to the real line: the equations are not elliptic, or nearly so
 _GENERIC = 0.8137 + 0.271j  # a degree at which nothing happens to be dependent
 
 Complexes = Any
@@ -84,7 +80,7 @@ class Symbol:
 
 def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
     """The symbol of as many equations as unknowns; None where they are not elliptic of one degree."""
-    if len(rows) != unknowns or not 0 < unknowns <= _MOST_UNKNOWNS:
+    if len(rows) != unknowns or not 0 < unknowns <= SYMBOL.most_unknowns:
         return None
     orders = np.full((unknowns, unknowns), -np.inf)
     for i, row in enumerate(rows):
@@ -96,8 +92,8 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
         return None
     s, t = weights
     total = sum(s) + sum(t)
-    mu = np.exp(2j * np.pi * np.arange(_NODES) / _NODES)
-    A = np.zeros((_NODES, unknowns, unknowns), dtype=complex)
+    mu = np.exp(2j * np.pi * np.arange(SYMBOL.nodes) / SYMBOL.nodes)
+    A = np.zeros((SYMBOL.nodes, unknowns, unknowns), dtype=complex)
     for i, row in enumerate(rows):
         for (j, alpha), c in row.items():
             if sum(alpha) == s[i] + t[j]:
@@ -106,14 +102,14 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
     if not np.isfinite(A).all() or not sizes.all():
         return None
     A = A / sizes
-    det = (np.fft.fft(np.linalg.det(A)) / _NODES)[: total + 1].real
+    det = (np.fft.fft(np.linalg.det(A)) / SYMBOL.nodes)[: total + 1].real
     if total < 2 or total % 2 or abs(det[-1]) < 1e-9 * np.abs(det).max() or abs(det[0]) == 0:
         return None
     roots = np.roots(det[::-1])
     upper = [complex(z) for z in roots if z.imag > 0]
-    if len(upper) != total // 2 or min(z.imag / abs(z) for z in upper) < _REAL:
+    if len(upper) != total // 2 or min(z.imag / abs(z) for z in upper) < SYMBOL.real:
         return None
-    minors = np.fft.fft(_adjoint(A), axis=0) / _NODES  # coefficients of powers of μ
+    minors = np.fft.fft(_adjoint(A), axis=0) / SYMBOL.nodes  # coefficients of powers of μ
     clusters = _clusters(upper)
     members: list[Member] = []
     for number, (root, times) in enumerate(clusters):
@@ -130,7 +126,7 @@ def _weights(orders: Any) -> tuple[list[int], list[int]] | None:
     """s and t with s_i + t_j ≥ the order of A_ij, of the least sum; of several, the most equal t."""
     n = len(orders)
     best: tuple[float, int, list[int], list[int]] | None = None
-    for t in product(range(_HIGHEST_WEIGHT + 1), repeat=n):
+    for t in product(range(SYMBOL.highest_weight + 1), repeat=n):
         s = (orders - np.array(t)).max(axis=1)
         if not np.isfinite(s).all():
             return None
@@ -155,7 +151,7 @@ def _clusters(roots: list[complex]) -> list[tuple[complex, int]]:
     out: list[list[complex]] = []
     for z in sorted(roots, key=lambda z: (round(z.real, 6), z.imag)):
         for group in out:
-            if abs(z - np.mean(group)) < _SAME * max(abs(z), 1.0):
+            if abs(z - np.mean(group)) < SYMBOL.same * max(abs(z), 1.0):
                 group.append(z)
                 break
         else:

@@ -23,7 +23,6 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.regions.points import PointSet
 from pibls.search.divided import cell_system, without_pairs
-from pibls.search.evolution import Handed
 from pibls.search.repeated import Tabled
 from pibls.space import Cells, Whole
 from pibls.system.cells import CellSystem
@@ -194,7 +193,7 @@ def _rows(
     out = np.zeros((system.shape[0], count))
     for block in system.blocks:
         r, X = block.residual, block.points.sites[0]
-        if isinstance(r.region, Handed):
+        if r.region.is_handed:
             assert before is not None
             out[block.rows] = -before(X, r.linear[0])
         elif r.name in slopes:

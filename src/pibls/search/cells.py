@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.basis.quasi import spread
 from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
 from pibls.search.attempt import Attempt, judge, misfits
@@ -23,7 +22,7 @@ from pibls.search.cornered import Cornered
 from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.rates import sites, towards, waves_across
+from pibls.search.rates import sites, towards, walls_of, waves_across
 from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.thresholds import CELLS
@@ -130,7 +129,7 @@ class CellPlan(Plan):
         self._last = (self.sized.work, found.work, worst)
         self.marks.append(found.relative)
         if self.best is None or not self.error.checked:
-            self.best = found
+            self.best = self._whole(found)
         self.tell(found, None, cells=len(self.tree))
         limit = bench.limits.cell_tail * bench.tol
         if worst > CELLS.close * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
@@ -153,7 +152,7 @@ class CellPlan(Plan):
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
         if not self.error.checked or error.max <= self.error.max:
-            self.best, self.error = found, error
+            self.best, self.error = self._whole(found), error
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = self._differences(found, second)
@@ -171,6 +170,14 @@ class CellPlan(Plan):
         self.sized = self._refined(found, every, axes, max(0.1 * bench.tol, min(short, bench.tol)))
         self._before = found.function
 
+    def _whole(self, found: Attempt) -> Attempt:
+        """With something everywhere in the domain."""
+        if self.bench.evolution is not None:
+            return found
+        space = cells_of(found)
+        filled, w = space.filled(found.w, self._frames.of(space.tree))
+        return found if filled is space else replace(found, space=filled, outcome=replace(found.outcome, w=w))
+
     def _first(self) -> Sized:
         """The first cells: those of the layers and waves that the equations' own rates tell of."""
         bench, d = self.bench, self.bench.lowered.dimension
@@ -186,8 +193,10 @@ class CellPlan(Plan):
         if grid is not None and not bench.lowered.interfaces.planes:
             level, counts = grid
             tree = CellTree.grid(bench.box, counts)
-        fine = Sized.even(towards(tree, sites(bench), degree_in(NODES[d][level], d)), level)
-        return fine if functions(fine) <= self._most // 4 else Sized.even(tree, level)
+        degree, most = degree_in(NODES[d][level], d), self._most // (2 * NODES[d][level])
+        tree = walls_of(bench).towards(tree, degree, most)
+        fine = Sized.even(towards(tree, sites(bench), degree), level)
+        return fine if functions(fine) <= self._most // 2 else Sized.even(tree, level)
 
     def _hardest(self, found: Attempt, indicator: Array, along: Array) -> Sized:
         """The same cells, and the hardest of them divided, unless the solution is plainly smooth there."""
@@ -307,10 +316,7 @@ class CellPlan(Plan):
     def _where(self, found: Attempt) -> Where:
         """The points that accept, and some in every cell."""
         boxes, where = self._frames.of(cells_of(found).tree), self.bench.where
-        U = spread(8, boxes.shape[1], 11)
-        X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(
-            -1, boxes.shape[1]
-        )
+        X = self._frames.spread(boxes, 8, 11)
         singular = np.flatnonzero(self._singular)
         corners = self._places[singular]
         X = np.concatenate([X, corners + CELLS.beside * (boxes[singular].mean(axis=2) - corners)])

@@ -18,13 +18,11 @@ from pibls.arrays import Array, Mask
 from pibls.domain import Domain
 from pibls.problem import Region
 from pibls.search.enrich import Enrichment
+from pibls.search.thresholds import CORNERED
 from pibls.space import Cells, Field, Whole, bare, ties_of, with_fields
 from pibls.system.cells import Shared
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-
-_ABOVE = 2.0  # degrees above the first: what is less is taken out everywhere
-_HIGHEST = 8.0  # degree of what is added in the cell of a corner
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,9 @@ class Cornered:
         for f in extra.fields:
             if not f.strong:
                 continue
-            most = math.floor(min(f.degrees)) + _ABOVE if f.exact else -math.inf
+            most = math.floor(min(f.degrees)) + CORNERED.above if f.exact else -math.inf
             everywhere.append(f.between(-math.inf, most))
-            here.append(f.between(most, share * _HIGHEST))
+            here.append(f.between(most, share * CORNERED.highest))
         return cls(tuple(f for f in everywhere if f.size), tuple(f for f in here if f.size), extra)
 
     def fields(self, box: Array) -> tuple[Field, ...]:

@@ -93,7 +93,7 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     def functions() -> Enrichment:
         plain = enrichment_of(corners, lowered, domain, request.enrich)
         try:
-            return with_wedges(plain, wedges, domain)
+            return with_wedges(plain, wedges, domain, is_linear=lowered.is_linear)
         except OutOfTimeError:
             return plain
 

@@ -124,6 +124,8 @@ class Handed(Place):
     axis: int
     level: float
 
+    is_handed = True
+
     def place(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.domain import time_of
 from pibls.search.bench import Bench
 from pibls.search.thresholds import RATES
-from pibls.space import Branch, CellTree, Node
+from pibls.space import Branch, CellTree, Node, graded
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,63 @@ def waves_across(bench: Bench) -> Array:
         swings = np.where(np.abs(roots.imag) > np.abs(roots.real), np.abs(roots.imag), 0.0)
         out[axis] = swings.max(initial=0.0) * (high - low) / (2.0 * np.pi)
     return np.where(out > RATES.many, out, 0.0)
+
+
+@dataclass(frozen=True)
+class Walls:
+    """Places of the boundary, and how fast what stands there decays into the domain."""
+
+    places: Array
+    rates: Array
+
+    def towards(self, tree: CellTree, degree: int, most: int) -> CellTree:
+        """The cells at the walls halved until they begin to resolve the layers, at most into so many."""
+        limit = RATES.at_walls * RATES.per_degree * degree
+
+        def divide(number: int, box: Array) -> Node:
+            inside = ((self.places >= box[:, 0]) & (self.places <= box[:, 1])).all(axis=1)
+            length = box[:, 1] - box[:, 0]
+            if not inside.any() or length.max() * self.rates[inside].max() <= limit:
+                return None
+            return graded(
+                box, [i for i in range(len(box)) if length[i] > 0.6 * length.max()], box.mean(axis=1), 1
+            )
+
+        for _ in range(RATES.deepest):
+            finer = tree.refine(divide)
+            if len(finer) == len(tree) or len(finer) > most:
+                return tree
+            tree = finer
+        return tree
+
+
+def walls_of(bench: Bench) -> Walls:
+    """Where layers stand that are not along the axes: with the coefficients at each place of the boundary."""
+    lowered, d = bench.lowered, bench.lowered.dimension
+    nowhere = Walls(np.empty((0, d)), np.empty(0))
+    if d != 2 or time_of(bench.domain) is not None:
+        return nowhere
+    wall = bench.domain.boundary(RATES.along_walls, bench.stream(7))
+    X, inwards = np.asarray(wall.points), -np.asarray(wall.normals)
+    slanted = np.abs(inwards).max(axis=1) < 1.0 - 1e-9
+    decay = np.zeros(len(X))
+    for r in lowered.residuals:
+        if not r.region.is_inside:
+            continue
+        a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
+        order = max((sum(j.alpha) for j in r.linear), default=0)
+        for unknown in range(lowered.unknowns):
+            along = np.zeros((order + 1, len(X)))
+            for jet, row in zip(r.linear, a, strict=True):
+                if jet.unknown == unknown:
+                    along[sum(jet.alpha)] += row * np.prod(inwards ** np.array(jet.alpha), axis=1)
+            roots = np.array([_roots(c, order) for c in along[::-1].T]).reshape(len(X), order)
+            decay = np.maximum(decay, np.nan_to_num(-roots.real).max(axis=1, initial=0.0))
+    thin = slanted & (decay * float(np.ptp(bench.box, axis=1).max()) > RATES.steep)
+    X, decay, inwards = X[thin], decay[thin], inwards[thin]
+    # Behind the first row of cells stands what it leaves.
+    behind = X + inwards / decay[:, None]
+    return Walls(np.concatenate([X, behind]), np.concatenate([decay, decay]))
 
 
 def _samples(bench: Bench) -> Array:

@@ -59,6 +59,20 @@ class Frames:
             self._cut[key] = None if inside.all() or self.bench.evolution is not None else S[inside]
         return self._cut[key]
 
+    def spread(self, boxes: Array, n: int, key: int) -> Array:
+        """n places of each frame, one frame after the other; where the boundary cuts it, of the domain.
+
+        Of a sliver few places of its frame are.
+        """
+        d = boxes.shape[1]
+        S = np.array(np.broadcast_to(2.0 * spread(n, d, key) - 1.0, (len(boxes), n, d)))
+        for mine, box in zip(S, boxes, strict=True):
+            places = self.places_in(box)
+            if places is not None and len(places):
+                mine[:] = np.resize(np.roll(places, key, axis=0), mine.shape)
+        half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+        return np.asarray((boxes.mean(axis=2)[:, None, :] + half[:, None, :] * S).reshape(-1, d))
+
 
 def tails_in(frames: Frames, part: Whole, w: Array, box: Array) -> Array:
     """What is left at the highest degrees along each axis (unknowns, d)."""
@@ -78,9 +92,8 @@ def unmet_in(frames: Frames, found: Attempt, scales: Array) -> tuple[Array, Arra
     space = cells_of(found)
     equations, d = frames.bench.equations(), frames.bench.lowered.dimension
     n = CELLS.held[d]
-    U = spread(n, d, 3)
     boxes = frames.of(space.tree)
-    X = (boxes[:, None, :, 0] + (boxes[:, None, :, 1] - boxes[:, None, :, 0]) * U).reshape(-1, d)
+    X = frames.spread(boxes, n, 3)
     inside = np.asarray(frames.bench.domain.contains(X), dtype=bool)
     where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
     judged, _ = residuals_at(equations, where, space, found.w, frames.bench.box)

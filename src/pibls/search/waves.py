@@ -21,24 +21,12 @@ from pibls.search.family import WaveFamily
 from pibls.search.pieced import PerPiece, PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
+from pibls.search.thresholds import WAVES
 from pibls.search.work import dense
 from pibls.solver import Method
 from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.points import Points
-
-_FIRST = {1: 32, 2: 128, 3: 256}
-_MOVES = 6
-_CHEAP = 256  # functions: up to there a doubling costs next to nothing, on a line at least
-_SURE = 3.0  # digits from which their number says how many more are needed
-_SPARE = 1.0
-_BEGUN = 0.5  # digits at which convergence may be said to have begun
-_LEAST_GROWTH = 1.3
-_GROWTH = 6.0  # work of an attempt over that of one half as wide
-_WIDTHS = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
-_HOPE = 3.0
-_LONG = 200.0  # what corners of a nonlinear system take, which cells divided towards them do far sooner
-_CHOOSING = 2  # widths at which the share of functions of few coordinates is chosen
 
 
 @dataclass
@@ -76,7 +64,7 @@ class WavePlan(Plan):
     @property
     def _next(self) -> int | None:
         """The next width, if there is one."""
-        first = _FIRST.get(self.bench.lowered.dimension, 512)
+        first = WAVES.first.get(self.bench.lowered.dimension, 512)
         if self.extra and not self.extra.around and not self._is_algebraic:
             first //= 2  # what is singular is not theirs to resolve
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
@@ -97,18 +85,18 @@ class WavePlan(Plan):
         digits = -math.log10(max(self.now.relative, 1e-300))
         limits, tol = self.bench.limits, self.bench.tol
         # At the limits of rounding more functions are worth more than their digits say.
-        cheap = limits.searched if tol < limits.dense_below else _CHEAP if tol < limits.loose else 0
-        if width * self.bench.lowered.unknowns < cheap or digits < _SURE or self._is_algebraic:
+        cheap = limits.searched if tol < limits.dense_below else WAVES.cheap if tol < limits.loose else 0
+        if width * self.bench.lowered.unknowns < cheap or digits < WAVES.sure or self._is_algebraic:
             return 2 * width
-        wanted = _SPARE - math.log10(self.bench.tol)
-        return int(width * min(max(wanted / digits, _LEAST_GROWTH), 2.0)) // 2 * 2
+        wanted = WAVES.spare - math.log10(self.bench.tol)
+        return int(width * min(max(wanted / digits, WAVES.least_growth), 2.0)) // 2 * 2
 
     def _growth(self, factor: float) -> float:
         """Work of an attempt that many times wider over that of the last."""
         assert self.now is not None
         size: int = self.now.settings["basis"].size
         wider = max(factor, 1.0) * self._width(self.now) + self._added(self._tried)
-        return float(_GROWTH ** math.log2(max(wider / size, 1.0)))
+        return float(WAVES.growth ** math.log2(max(wider / size, 1.0)))
 
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
@@ -125,9 +113,9 @@ class WavePlan(Plan):
         if self.now is None:
             columns = self.bench.lowered.unknowns * (self._added(0) + self._next)
             work = dense(columns, 1) if self.extra else 0.0
-            return Offer(work, max(work, _LONG) if self._is_algebraic else work)
+            return Offer(work, max(work, WAVES.long) if self._is_algebraic else work)
         work = self._growth(self._next / self._width(self.now)) * self.now.work
-        cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < _CHEAP
+        cheap = self.bench.lowered.dimension == 1 and self._width(self.now) < WAVES.cheap
         if (self.last is None or cheap) and (self.bench.evolution is None or self.now.relative < 0.1):
             return Offer(work, work)  # one width tells nothing about the rate
         needed = math.log10(max(self.now.relative, 1e-300) / (0.1 * self.bench.tol))
@@ -139,15 +127,15 @@ class WavePlan(Plan):
             return Offer(work, work)
         if self._is_spectral:
             # Digits in proportion to the width.
-            factor = (_SPARE - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
+            factor = (WAVES.spare - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         if self._is_algebraic:
-            return Offer(work, max(_LONG, _HOPE * work))
-        if self._tried < _WIDTHS and (self.extra.around or (self.extra.fields and self.extra.strong)):
+            return Offer(work, max(WAVES.long, WAVES.hope * work))
+        if self._tried < WAVES.widths and (self.extra.around or (self.extra.fields and self.extra.strong)):
             # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
             # seen of it until they suffice.
-            return Offer(work, _HOPE * work)
+            return Offer(work, WAVES.hope * work)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(work, math.inf)
         steps = math.ceil(needed / rate)
@@ -161,7 +149,7 @@ class WavePlan(Plan):
         if self.last is None or self.now is None:
             return False
         before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
-        return before > _BEGUN and after / before > 0.9 * self._width(self.now) / self._width(self.last)
+        return before > WAVES.begun and after / before > 0.9 * self._width(self.now) / self._width(self.last)
 
     @property
     def _is_algebraic(self) -> bool:
@@ -174,7 +162,7 @@ class WavePlan(Plan):
         nearly = self.is_within_reach
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
-        if self._tried <= _CHOOSING:
+        if self._tried <= WAVES.choosing:
             now = self._other_share(now, nodes)
         limits = self.bench.limits
         if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
@@ -247,7 +235,7 @@ class WavePlan(Plan):
             return now
         family: WaveFamily = self.family
         candidates = family.neighbours()
-        for _ in range(_MOVES):
+        for _ in range(WAVES.moves):
             if not candidates or not self.affords(len(candidates) * now.work):
                 break
             found = [(other, self._attempt(other, nodes, now)) for other in candidates]

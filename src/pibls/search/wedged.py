@@ -22,6 +22,7 @@ from pibls.search.enrich import Enrichment, enrichment_of
 from pibls.space import Field
 
 _HIGHEST = 36.0  # degrees
+_HIGHEST_BENT = 12.0
 _HIGHEST_JOINED = 32.0
 _HIGHEST_BESSEL = 16.0  # of what a term c·u brings along
 _LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
@@ -80,9 +81,19 @@ def _beyond_seams(extra: Enrichment, unknowns: int, materials: Materials) -> Enr
 
 
 def with_wedges(
-    extra: Enrichment, wedges: Sequence[Wedge], domain: Domain, materials: Materials | None = None
+    extra: Enrichment,
+    wedges: Sequence[Wedge],
+    domain: Domain,
+    materials: Materials | None = None,
+    *,
+    is_linear: bool = True,
 ) -> Enrichment:
-    """What a system has at its corners, beside what there is."""
+    """What a system has at its corners, beside what there is.
+
+    Terms that are not linear leave more than high powers would add, and mild corners to small cells.
+    """
+    wedges = [w for w in wedges if is_linear or w.strong]
+    highest = _HIGHEST if is_linear else _HIGHEST_BENT
     if not wedges:
         return extra
     known: dict[tuple[float, int], list[tuple[complex, int]]] = {}
@@ -92,9 +103,9 @@ def with_wedges(
         key = round(wedge.angle, 9), len(wedge.pencil.ties)
         exponents = known.get(key, [])
         if not wedge.pencil.has(exponents):
-            exponents = wedge.pencil.exponents(_HIGHEST)
+            exponents = wedge.pencil.exponents(highest)
         known.setdefault(key, exponents)
-        powers = wedge.pencil.powers(_HIGHEST, exponents)
+        powers = wedge.pencil.powers(highest, exponents)
         length = reach_of(wedge.point, domain)
         found = bases_of(wedge.point, wedge.pencil, powers, length)
         where = 0 if materials is None else int(materials.locate(_towards(wedge, domain, 0.5, 1)[-1:])[0])
@@ -116,7 +127,8 @@ def with_wedges(
         inner=np.concatenate([extra.inner, inner]),
         rim=join(sides if extra.rim is None else [extra.rim, *sides], 2),
         points=np.concatenate([extra.points, np.array([w.point for w in wedges])]),
-        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges])]),
+        # In mild corners even the pressure is smooth enough for any rule.
+        tips=np.concatenate([extra.tips, np.array([w.point for w in wedges if w.strong]).reshape(-1, 2)]),
     )
 
 

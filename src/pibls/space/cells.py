@@ -49,6 +49,23 @@ class Cells(Space):
         """The cells' spaces, each with its coefficients."""
         return [(part, w[a:b]) for part, (a, b) in zip(self.parts, pairwise(self.starts), strict=True)]
 
+    def filled(self, w: Array, frames: Array) -> tuple[Cells, Array]:
+        """Where a cell has nothing, what is in the nearest frame: a sliver too small for any point is there.
+
+        It was zero there: off by all of the solution, where nobody looked.
+        """
+        pairs = self.each(w)
+        empty = np.array([not own.any() for _, own in pairs])
+        full = np.flatnonzero(~empty)
+        if not empty.any() or not len(full):
+            return self, w
+        for i in np.flatnonzero(empty):
+            low, high = self.tree.boxes[i].T
+            away = np.maximum(np.maximum(frames[full, :, 0] - high, low - frames[full, :, 1]), 0.0)
+            pairs[i] = pairs[full[np.argmin(np.linalg.norm(away, axis=1))]]
+        parts, weights = zip(*pairs, strict=True)
+        return Cells(self.tree, tuple(parts)), np.concatenate(weights)
+
     def tree_over(self, box: Array) -> CellTree:
         """The cells that divide a box."""
         return self.tree

@@ -48,6 +48,10 @@ class Region(Protocol):
         """Whether dn(u) means something there."""
 
     @property
+    def is_handed(self) -> bool:
+        """Whether it is where a window begins, with what the last one handed on."""
+
+    @property
     def is_sum(self) -> bool:
         """Whether its points make rows together, which residuals of one name share: an integral."""
 
@@ -115,6 +119,7 @@ class Place:
     is_boundary = False
     is_sum = False
     is_rim = False
+    is_handed = False
 
     @property
     def continues(self) -> bool:

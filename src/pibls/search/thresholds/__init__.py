@@ -8,12 +8,14 @@ when they are wrong, not trust.
 from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
 from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
-from pibls.search.thresholds.solving import DEFAULT, Thresholds
+from pibls.search.thresholds.singular import CORNERED
+from pibls.search.thresholds.solving import DEFAULT, WAVES, Thresholds
 
 __all__ = [
     "AXES",
     "BENCH",
     "CELLS",
+    "CORNERED",
     "COUNTS",
     "DEFAULT",
     "FAMILY",
@@ -29,6 +31,7 @@ __all__ = [
     "SEAMS",
     "SIZES",
     "STARTS",
+    "WAVES",
     "WAYS",
     "WINDOWS",
     "Thresholds",

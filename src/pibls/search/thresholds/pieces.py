@@ -73,6 +73,9 @@ class RateThresholds:
     per_degree: float = 0.3  # decay over a cell that each of its degrees resolves
     many: float = 4.0  # wavelengths across the domain from which they decide
     finest: float = 2.0**-40  # of an axis: no layer is thinner
+    along_walls: int = 3000  # places of the boundary at which they are looked at
+    deepest: int = 12  # halvings towards a wall, at most
+    at_walls: float = 2.0  # times as large as that cells may be at walls at first: the next halving is chosen
 
 
 RATES = RateThresholds()

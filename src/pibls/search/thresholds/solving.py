@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -107,3 +107,26 @@ class Thresholds:
 
 
 DEFAULT = Thresholds()
+
+
+@dataclass(frozen=True)
+class WaveThresholds:
+    """Widths of one basis of waves (`search.waves`)."""
+
+    first: dict[int, int] = field(default_factory=lambda: {1: 32, 2: 128, 3: 256})
+    """Functions of the first attempt, by the number of coordinates."""
+    moves: int = 6  # stretches of the waves that are tried one after another
+    cheap: int = 256  # functions: up to there a doubling costs next to nothing, on a line at least
+    sure: float = 3.0  # digits from which their number says how many more are needed
+    spare: float = 1.0  # digits that are aimed at beyond the tolerance
+    begun: float = 0.5  # digits at which convergence may be said to have begun
+    least_growth: float = 1.3  # the next width over the last, at least
+    growth: float = 6.0  # work of an attempt over that of one half as wide
+    widths: int = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
+    hope: float = 3.0  # times its own work: what is said to be left where nothing tells
+    long: float = 200.0
+    """What corners of a nonlinear system take, which cells divided towards them do far sooner."""
+    choosing: int = 2  # widths at which the share of functions of few coordinates is chosen
+
+
+WAVES = WaveThresholds()
