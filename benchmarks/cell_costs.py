@@ -1,16 +1,25 @@
-"""What cells cost: the old coupling beside traces, four times the cells, other processes.
+"""What cells cost: `Decomposed` as it was, both couplings, four times the cells, other processes.
 
-Three measurements of issue 12, stored in docs/data/cell_costs.json (`python -m benchmarks.cell_costs`):
+Measurements of issue 12, stored in docs/data/cell_costs.json:
 
+- the same public call, `solve(problem, basis=Decomposed(…))`, by this version and by a checkout of 0.1.0, by
+  turns, each in a process of its own (`benchmarks.decomposed`): processor seconds for each 10,000 functions;
 - the same cells tied to each other, T₁w₁ = T₂w₂ (as `Decomposed` was, eliminated by minimum degree), and to
-  traces of their own: processor seconds of the elimination for each 10,000 functions, in one process;
-- four times the cells at the same number of functions in each, from 64 to 1,600 cells: processor seconds;
+  traces of their own, both with today's QR, in one process;
+- four times the cells at the same number of functions in each, from 64 to 1,600 cells: processor seconds, and
+  the most memory that the solve adds to a process that has solved a small one before;
 - one solve through the front door, a peak in a disc, with no, one and two local Dask workers.
+
+    git worktree add /tmp/before d685bed
+    python -m benchmarks.cell_costs --before /tmp/before [--only before coupled grown shared]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import subprocess
 import sys
 import time
 import warnings
@@ -25,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import threads
+from pibls.basis.scale import scale_for
 from pibls.linalg import block_qr
 from pibls.linalg.blocks import Blocks, Strip
 from pibls.search.divided import cell_system
@@ -32,10 +42,34 @@ from pibls.solver import GaussNewton
 from pibls.space import Cells
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "data" / "cell_costs.json"
+BEFORE = ((8, NODES), (12, NODES), (16, NODES), (8, 2 * NODES))
 COUPLED = (8, 12, 16)
 GROWN = (8, 16, 32, 40)
 WORKERS = (0, 1, 2)
 x, y = sp.symbols("x y")
+
+
+def before(side: int, nodes: int, checkout: Path) -> dict[str, float]:
+    """`Decomposed` of an older checkout and of this one, by turns: the best of two processes each."""
+    scale = scale_for("waves", nodes, 2)
+    found: dict[str, list[dict[str, Any]]] = {"before": [], "now": []}
+    for _ in range(2):
+        for name, root in (("before", checkout), ("now", STORE.parents[2])):
+            script = [sys.executable, str(STORE.parents[2] / "benchmarks" / "decomposed.py")]
+            words = [*script, str(side), str(nodes), str(scale), "2"]
+            places = {"PYTHONPATH": str(root / "src"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            done = subprocess.run(words, capture_output=True, text=True, check=True, env=os.environ | places)
+            found[name].append(json.loads(done.stdout.splitlines()[-1]))
+    per = 1e4 / (nodes * side**2)
+    out = {
+        "cells": side**2,
+        "functions": nodes * side**2,
+        **{name: per * min(r["seconds"] for r in runs) for name, runs in found.items()},
+        **{f"error_{name}": runs[0]["error"] for name, runs in found.items()},
+        "version": found["before"][0]["version"],
+    }
+    print("before", side, nodes, out, flush=True)
+    return out
 
 
 def coupled(side: int) -> dict[str, float]:
@@ -86,17 +120,30 @@ def tied_to_each_other(system: Any, space: Cells) -> tuple[Blocks, np.ndarray[An
 
 
 def grown(side: int) -> dict[str, float]:
-    """One linear solve in side × side cells."""
+    """One linear solve in side × side cells, and what it adds to the memory of the process."""
     import resource
 
+    _solved(2)
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+    before = int(pages) * resource.getpagesize()
+    functions, seconds = _solved(side)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    return {
+        "cells": side**2,
+        "functions": functions,
+        "seconds": seconds,
+        "bytes": most,
+        "added": most - before,
+    }
+
+
+def _solved(side: int) -> tuple[int, float]:
     bench, space = spaces(side)
     with threads(1):
         began = time.process_time()
         system = cell_system(bench.lowered, bench.domain, space)
         GaussNewton(rounds=0).solve(system, np.random.default_rng(0))
-        seconds = time.process_time() - began
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-    return {"cells": side**2, "functions": space.columns, "seconds": seconds, "bytes": most}
+        return space.columns, time.process_time() - began
 
 
 def shared(workers: int) -> dict[str, Any]:
@@ -135,19 +182,25 @@ def shared(workers: int) -> dict[str, Any]:
         return found
 
 
-def main(words: list[str]) -> None:
-    kinds = {"coupled": coupled, "grown": grown, "shared": shared}
-    if words:
-        print(json.dumps(kinds[words[0]](int(words[1]))))
+def main() -> None:
+    sizes = {"coupled": (coupled, COUPLED), "grown": (grown, GROWN), "shared": (shared, WORKERS)}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("one", nargs="*", help="a measurement and its size, printed and not stored")
+    parser.add_argument("--before", type=Path, help="a checkout of 0.1.0")
+    parser.add_argument("--only", nargs="+", default=["before", *sizes])
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(sizes[given.one[0]][0](int(given.one[1]))))
         return
-    data = {
-        "nodes": NODES,
-        "coupled": [fresh_of(__file__, "coupled", side) for side in COUPLED],
-        "grown": [fresh_of(__file__, "grown", side) for side in GROWN],
-        "shared": [fresh_of(__file__, "shared", workers) for workers in WORKERS],
-    }
+    data: dict[str, Any] = json.loads(STORE.read_text(encoding="utf-8")) | {"nodes": NODES}
+    if "before" in given.only and given.before is None:
+        print("Decomposed of 0.1.0 skipped, its stored figures are kept: give --before a checkout of d685bed")
+    elif "before" in given.only:
+        data["before"] = [before(*size, given.before) for size in BEFORE]
+    for kind in [k for k in sizes if k in given.only]:
+        data[kind] = [fresh_of(__file__, kind, size) for size in sizes[kind][1]]
     STORE.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

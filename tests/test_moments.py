@@ -79,7 +79,7 @@ def front() -> tuple[pibls.Problem, Callable[..., Any]]:
     """u_t = u_xx/50 - u² + f with a front that stands."""
     k = sp.sqrt(25)
     exact = (1 - sp.tanh(k / 2 * (x - 0.5))) / 2
-    source = sp.simplify(exact.diff(t) - exact.diff(x, 2) / 50 + exact**2)
+    source = exact.diff(t) - exact.diff(x, 2) / 50 + exact**2
     problem = pibls.Problem(
         pibls.Interval(x, -2, 2).during(t, 0, 1),
         [u.diff(t) - u.diff(x, 2) / 50 + u**2 - source],
@@ -259,3 +259,44 @@ def test_no_unit_of_time_decides_about_a_bar(unit: Any, roots: tuple[float, ...]
     parts = zip(roots, tones(roots, weights, X, np), strict=True)
     exact = sum(part * np.cos(b**2 * T) for b, part in parts)
     assert np.abs(solution(X, T * float(unit)) - exact).max() < 1e-10
+
+
+@pytest.mark.parametrize("later", [sp.Heaviside(t - 0.35), sp.Piecewise((0, t < 0.35), (1, True))], ids=str)
+def test_a_wall_that_is_hot_from_a_moment_on(later: Any) -> None:
+    """u = 1 at x = 0 for t > 0.35: what begins there is a layer, as at a start that does not fit."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(u.diff(t), u.diff(x, 2) / 5)],
+        [
+            pibls.Dirichlet(u, later, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(u, sp.sin(sp.pi * x)),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    ((began, since),) = solution.notes["layers"]
+    assert began == 0.35 < since < 0.3501
+    assert "promised" not in solution.notes
+    assert "What switches does not fit" in solution.message
+    rng = np.random.default_rng(0)
+    X, T = rng.random((2, 300))
+    T[:100] = since + 10.0 ** rng.uniform(-6, -1, 100)
+    r, m = 2.0 * np.sqrt(0.2 * np.maximum(T - 0.35, 1e-30)), 2.0 * np.arange(6)[:, None]
+    exact = np.sin(np.pi * X) * np.exp(-0.2 * np.pi**2 * T)
+    exact += np.where(T > 0.35, (erf((m + 2 - X) / r) - erf((m + X) / r)).sum(axis=0), 0.0)
+    assert np.abs(solution(X, T) - exact).max() <= solution.error.max
+
+
+def test_a_wall_that_warms_from_a_moment_on() -> None:
+    """u = max(t - 0.35, 0) at x = 0: a window that ends there has not seen any of it."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(u.diff(t), u.diff(x, 2) / 5)],
+        [
+            pibls.Dirichlet(u, sp.Max(t - 0.35, 0), on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(u, sp.sin(sp.pi * x)),
+        ],
+    )
+    assert pibls.solve(problem).converged

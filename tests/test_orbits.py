@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from pathlib import Path
@@ -220,3 +221,19 @@ def test_the_stored_comparison_says_what_the_docs_say() -> None:
         assert all(row["held"] and row["error"] <= 1e-8 for row in found["ours"])
     guide = Path(evolutions.__file__).parents[1] / "docs" / "guide" / "time.md"
     assert evolutions.table() in guide.read_text()
+
+
+@pytest.mark.parametrize(("wave", "period"), [(sp.cos(t), sp.pi), (sp.sin(2 * t + 1), sp.pi / 2)], ids=str)
+def test_a_spring_that_switches_where_no_number_is(wave: sp.Expr, period: sp.Expr) -> None:
+    """x'' + (1.5 + 0.8 sign(w(t))) x = 0: between its zeros, which are no numbers, cosines."""
+    problem = on(30, [u.diff(t, 2) + (1.5 + 0.8 * sp.sign(wave)) * u], (u, 1), (u.diff(t), 0.5))
+    solution = pibls.solve(problem)
+    assert solution.converged
+    assert solution.residuals["equation"].max < 1e-9
+    switches = np.arange(float(sp.pi / 2 if wave == sp.cos(t) else (sp.pi - 1) / 2), 30.0, float(period))
+    y, edges = np.array([1.0, 0.5]), [0.0, *switches, 30.0]
+    for a, b in itertools.pairwise(edges):
+        w = np.sqrt(1.5 + 0.8 * float(sp.sign(wave.subs(t, 0.5 * (a + b)))))
+        c, s = np.cos(w * (b - a)), np.sin(w * (b - a))
+        y = np.array([[c, s / w], [-w * s, c]]) @ y
+        assert abs(solution(b) - y[0]) <= solution.error.max + 1e-13

@@ -74,7 +74,7 @@ def test_a_wave_that_is_singular_at_a_corner() -> None:
 def test_a_condition_that_changes_with_time() -> None:
     exact = sp.exp(-t) * sp.cos(x + y) + 3 * x * sp.sin(6 * t)
     domain = pibls.Disk((x, y), (0, 0), 1).during(t, 0, 2)
-    source = sp.simplify(exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2))
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
     flux = exact.diff(x) * x + exact.diff(y) * y
     problem = pibls.Problem(
         domain,
@@ -98,7 +98,7 @@ def test_heat_around_a_hole_saved_and_read_again(tmp_path: Path) -> None:
     source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
     problem = pibls.Problem(
         domain,
-        [sp.Eq(u.diff(t), LAPLACE + sp.simplify(source))],
+        [sp.Eq(u.diff(t), LAPLACE + source)],
         [pibls.Dirichlet(u, exact), pibls.Initial(u, exact.subs(t, 0))],
     )
     solution = pibls.solve(problem, tol=1e-6)
@@ -122,8 +122,7 @@ def test_a_rim_that_is_suddenly_cold_is_promised_from_a_moment_on() -> None:
         return (2.0 / (k * jv(1, k)) * jv(0, k * np.hypot(X, Y)) * np.exp(-(k**2) * T)).sum(axis=0)
 
     assert followed.stopped is None
-    assert follower.promised is not None
-    assert 0 < follower.promised < 0.03
+    assert 0 < follower.layers[0.0] < 0.03
     X = np.asarray(domain.interior(400, np.random.default_rng(3)))
     X[:, 2] = 0.03 + 0.97 * X[:, 2]
     assert np.abs(unknowns_at(*followed.function(), X, 1)[0] - exact(*X.T)).max() < 1e-5

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks import cell_costs, hard_cells
+from benchmarks import cell_costs, hard_cells, hard_problems
 from benchmarks.measure import table
 from benchmarks.pages.text import filled, plain, sci, template
 
-_EMPTY = 110 * 2.0**20
 _PER = 1e4
 Run = Mapping[str, Any]
 
@@ -40,12 +39,33 @@ def _coupled(runs: Sequence[Run]) -> str:
     return table(("cells", "functions", "to each other", "to traces", "times", "apart"), rows)
 
 
+def _before(runs: Sequence[Run]) -> str:
+    rows = [
+        (f"{r['cells']:.0f}", f"{r['functions']:,}", f"{r['before']:.2f}", f"{r['now']:.2f}",
+         f"{r['before'] / r['now']:.1f}", sci(r["error_before"]), sci(r["error_now"]))
+        for r in runs
+    ]  # fmt: skip
+    version = runs[0]["version"]
+    return table(("cells", "functions", version, "now", "times", f"error, {version}", "error, now"), rows)
+
+
+def _dense(runs: Sequence[Run], dense: Mapping[str, Run]) -> str:
+    said = []
+    for name, found in dense.items():
+        seconds = median(r["seconds"] for r in runs if r["name"] == name)
+        said.append(
+            f"{name}: one dense basis of {found['functions']:,} waves takes {plain(found['seconds'])} s to "
+            f"{sci(found['error'])}, {found['seconds'] / seconds:.0f} times as long."
+        )
+    return " ".join(said)
+
+
 def _grown(runs: Sequence[Run]) -> str:
     rows = [
-        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{r['bytes'] / 2**30:.2f} GiB")
+        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{r['added'] / 2**30:.2f} GiB")
         for r in runs
     ]
-    return table(("cells", "functions", "CPU s", "peak memory"), rows)
+    return table(("cells", "functions", "CPU s", "memory"), rows)
 
 
 def _shared(runs: Sequence[Run]) -> str:
@@ -58,7 +78,7 @@ def _shared(runs: Sequence[Run]) -> str:
 
 
 def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]:
-    order = {name: i for i, name in enumerate(hard_cells.PROBLEMS)}
+    order = {name: i for i, name in enumerate(hard_problems.PROBLEMS)}
     runs = sorted((r for r in found["runs"] if r["name"] in order), key=lambda r: order[r["name"]])
     by_cells = {r["cells"]: r for r in costs["grown"]}
     small = next(r for c, r in sorted(by_cells.items()) if c > 100 and 4 * c in by_cells)
@@ -71,12 +91,15 @@ def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]
         "false": str(sum(r["converged"] and r["error"] > 3 * r["tol"] for r in runs)),
         "nodes": str(costs["nodes"]),
         "per": f"{_PER:,.0f}",
+        "dense": _dense(runs, found["dense"]),
+        "commit": found["commit"],
+        "table_before": _before(costs["before"]),
         "table_coupled": _coupled(costs["coupled"]),
         "table_grown": _grown(costs["grown"]),
         "from_cells": f"{small['cells']:,}",
         "to_cells": f"{large['cells']:,}",
         "ratio": f"{large['seconds'] / small['seconds']:.1f}",
-        "ratio_bytes": f"{(large['bytes'] - _EMPTY) / (small['bytes'] - _EMPTY):.1f}",
+        "ratio_bytes": f"{large['added'] / small['added']:.1f}",
         "table_shared": _shared(costs["shared"]),
     }
 

@@ -17,15 +17,12 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from pibls.arrays import Array
+from pibls.diagnose.thresholds import ENDS
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.domain.face import Face, stretches
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.program import program
 
-_SAME = 1e-7  # of the size of the domain: two ends that are that close meet
-_SLACK = 1e-7
-_NO_ANGLE = 1e-9
-_CLOSER, _LEVELS = 0.6, 28  # points on a side towards its end
 _RNG = np.random.default_rng(0)
 
 
@@ -77,7 +74,7 @@ def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End
         return
     points = np.array([end.point for end in ends])
     for one in (end for end in ends if end.is_first):
-        here = np.flatnonzero(np.linalg.norm(points - one.point, axis=1) < _SAME * size).tolist()
+        here = np.flatnonzero(np.linalg.norm(points - one.point, axis=1) < ENDS.same * size).tolist()
         others = [ends[j] for j in here if not ends[j].is_first]
         if others:
             # Where a slit begins there are two corners; the next side is that of this one.
@@ -87,7 +84,7 @@ def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End
 def opened(start: float, stop: float) -> float:
     """The angle from one direction to another, counter-clockwise; around the tip of a slit it is 2π."""
     angle = (stop - start) % (2.0 * math.pi)
-    return angle if _NO_ANGLE < angle < 2.0 * math.pi - _NO_ANGLE else 2.0 * math.pi
+    return angle if ENDS.no_angle < angle < 2.0 * math.pi - ENDS.no_angle else 2.0 * math.pi
 
 
 def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
@@ -103,7 +100,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
                 place = _exactly(face, cut, region)
                 (cuts if place is None else exact).append(cut if place is None else place)
     # What is left to others begins where a relation ends, but for its slack.
-    known = [*exact, *(c for c in cuts if all(abs(c - e) > _SLACK for e in exact))]
+    known = [*exact, *(c for c in cuts if all(abs(c - e) > ENDS.slack for e in exact))]
     places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
     out = []
     closed = face.is_closed
@@ -125,7 +122,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
         for i in (0, 1):
             tangent = np.array([-N[i, 1], N[i, 0]])
             tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
-            steps = 0.5 * (b - a) * _CLOSER ** np.arange(_LEVELS)
+            steps = 0.5 * (b - a) * ENDS.closer ** np.arange(ENDS.levels)
             u = a + steps if i == 0 else b - steps
             near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
             out.append(End(X[i], tangent, N[i], stretch, near))
@@ -134,7 +131,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
 
 def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
     """Whether other statements hold before the parameter of a closed face begins anew than after."""
-    both = face.at(np.array([[_SLACK], [1.0 - _SLACK]]), _RNG)
+    both = face.at(np.array([[ENDS.slack], [1.0 - ENDS.slack]]), _RNG)
     masks = (r.region.mask(both) for r in boundary if r.region.sites == 1)
     return any(bool(m[0]) != bool(m[1]) for m in masks)
 
@@ -142,13 +139,13 @@ def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
 def _exactly(face: Face, cut: float, region: Any) -> float | None:
     """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
     relation = getattr(region, "relation", None)
-    if relation is None or not _SLACK < cut < 1.0 - _SLACK:
+    if relation is None or not ENDS.slack < cut < 1.0 - ENDS.slack:
         return None
     for atom in relation.expression.atoms(Relational):
         if isinstance(atom, (sp.Equality, sp.Unequality)):
             continue
         f = program(list(relation.coordinates), [atom.lhs - atom.rhs])
-        a, b = cut - _SLACK, cut + _SLACK
+        a, b = cut - ENDS.slack, cut + ENDS.slack
         ends = [f(*face.at(np.array([[u]]), _RNG).points[0])[0] for u in (a, b)]
         if ends[0] * ends[1] > 0:
             continue

@@ -19,16 +19,12 @@ from pibls.diagnose.ends import opened
 from pibls.diagnose.pencil import Pencil, Sector, Tie
 from pibls.diagnose.singular import is_even, lead_of
 from pibls.diagnose.symbol import Symbol
+from pibls.diagnose.thresholds import JUNCTIONS
 from pibls.diagnose.wedges import lower_terms, principal_part
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 
-_SAME = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
-_INSIDE = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
-_DENSE = 401
-_LOOKED = 32  # points of a piece at which it is seen whether coefficients vary
-_FLAT = 1e-5  # an angle that is none
 _RNG = np.random.default_rng(0)
 
 
@@ -57,7 +53,7 @@ class Junction:
     @property
     def is_around(self) -> bool:
         """Whether it has the domain all around it: a corner inside, the tip of a slit."""
-        return self.angle > 2.0 * math.pi - _FLAT
+        return self.angle > 2.0 * math.pi - JUNCTIONS.flat
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) 
     for i, (point, _) in enumerate(rays):
         if done[i]:
             continue
-        near = np.array([np.linalg.norm(q - point) < _SAME * size for q, _ in rays])
+        near = np.array([np.linalg.norm(q - point) < JUNCTIONS.same * size for q, _ in rays])
         done |= near
         mine = [ray for j, (_, ray) in enumerate(rays) if near[j]]
         ways = [np.array([math.cos(ray.angle), math.sin(ray.angle)]) for ray in mine]
@@ -121,8 +117,8 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
     b = [float(ray.normal @ end) for ray, end in zip(rays, ends, strict=False)]
     for ray in rays[len(ends) :]:
         for face in faces:
-            if face.has_chart and face.touches(point[None, :], np.full(2, _SAME * size))[0]:
-                dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+            if face.has_chart and face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
+                dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
                 near = int(np.argmin(np.linalg.norm(dense.points - point, axis=1)))
                 if abs(dense.normals[near] @ ray.normal) > 1.0 - 1e-6:
                     b.append(float(ray.normal @ dense.points[near]))
@@ -130,7 +126,7 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
         else:
             return point
     found = np.linalg.lstsq(A, np.array(b), rcond=1e-9)[0]
-    return np.asarray(found) if np.linalg.norm(found - point) < 4.0 * _SAME * size else point
+    return np.asarray(found) if np.linalg.norm(found - point) < 4.0 * JUNCTIONS.same * size else point
 
 
 def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -> list[_Ray]:
@@ -138,17 +134,17 @@ def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -
     boundary = [r for r in lowered.residuals if r.region.is_boundary and r.region.sites == 1]
     out = []
     for face in faces_of(domain):
-        if not face.has_chart or not face.touches(point[None, :], np.full(2, _SAME * size))[0]:
+        if not face.has_chart or not face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
             continue
         normals = face.normals(point[None, :])
         if normals is None:
             continue
         n = normals[0]
         for tangent in (np.array([-n[1], n[0]]), np.array([n[1], -n[0]])):
-            X = (point + _INSIDE * size * tangent)[None, :]
-            if not face.touches(X, np.full(2, 1e-2 * _INSIDE * size))[0]:
+            X = (point + JUNCTIONS.inside * size * tangent)[None, :]
+            if not face.touches(X, np.full(2, 1e-2 * JUNCTIONS.inside * size))[0]:
                 continue
-            dense = face.at(np.linspace(0.0, 1.0, _DENSE)[:, None], _RNG)
+            dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
             distance = np.linalg.norm(dense.points - X, axis=1)
             ahead = (dense.points - point) @ tangent > 0
             nearest = int(np.argmin(np.where(ahead, distance, np.inf)))
@@ -176,14 +172,14 @@ def _junction(
     else:
         rays = sorted(inner, key=lambda r: r.angle)
         gaps = [opened(a.angle, b.angle) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
-    if len(rays) < 2 or min(gaps) < _FLAT or _is_smooth(rays, gaps, materials):
+    if len(rays) < 2 or min(gaps) < JUNCTIONS.flat or _is_smooth(rays, gaps, materials):
         return None
     symbols: list[Symbol] = []
     pieces: list[int] = []
     starts = [rays[0].angle]
     for gap in gaps:
         t = starts[-1] + 0.5 * gap
-        X = (point + _INSIDE * size * np.array([math.cos(t), math.sin(t)]))[None, :]
+        X = (point + JUNCTIONS.inside * size * np.array([math.cos(t), math.sin(t)]))[None, :]
         symbol = principal_part(lowered, X)
         if symbol is None or not np.asarray(domain.contains(X), dtype=bool)[0]:
             return None
@@ -204,7 +200,7 @@ def _junction(
     pencil = Pencil(sectors, tuple(ties))
     if not pencil.is_square:
         return None
-    samples = [materials.division.samples[p][:_LOOKED] for p in pieces]
+    samples = [materials.division.samples[p][: JUNCTIONS.looked] for p in pieces]
     lower = [lower_terms(lowered, s, X) for s, X in zip(symbols, samples, strict=True)]
     alike = all(materials.division.are_alike(pieces[0], p) for p in pieces)
     lead = lead_of(lowered, 0) if alike and lowered.unknowns == 1 and any(a for a, _ in lower) else None
@@ -224,7 +220,7 @@ def _is_smooth(rays: list[_Ray], gaps: list[float], materials: Materials) -> boo
             if r.pair is None or not materials.division.are_alike(*r.pair)]  # fmt: skip
     if not true:
         return True
-    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < _FLAT
+    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < JUNCTIONS.flat
     (a, b) = (r.pair is None for _, r in (true[0], true[-1]))
     return straight and a == b and (not a or true[0][1].holding == true[1][1].holding)
 

@@ -20,18 +20,9 @@ import numpy as np
 
 from pibls.arrays import MultiIndex
 from pibls.basis.powers import expanded
-from pibls.diagnose.symbol import Complexes, Symbol
+from pibls.diagnose.symbol import Complexes, Symbol, falling
+from pibls.diagnose.thresholds import PENCIL
 from pibls.linalg.patience import go_on
-
-_STEPS = 40  # of Newton's method
-_FOUND = 1e-10
-_SAME = 1e-6
-_WHOLE = 1e-6
-_NULL = 1e-8  # a singular value that is zero
-_CIRCLE, _AROUND = 1e-3, 12  # radius of and points on a circle that counts roots
-_STRIP = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
-_LEAST = 1e-3  # a power below this is none: energies would be infinite
-_DIFFERENCE = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
 
 
 @dataclass(frozen=True)
@@ -141,10 +132,10 @@ class Pencil:
         angle = self.sectors[-1].stop - self.sectors[0].start
         step = 0.3 * min(math.pi / angle, 1.0)
         real = np.arange(self.least + 0.3 * step, most + step, step)
-        strip = np.array(_STRIP)[:, None] * min(2.0, math.pi / angle)
+        strip = np.array(PENCIL.strip)[:, None] * min(2.0, math.pi / angle)
         alpha = (real[None, :] + 1j * (strip + 1e-3)).ravel()
         found: list[complex] = []
-        for _ in range(_STEPS):
+        for _ in range(PENCIL.steps):
             go_on()
             with np.errstate(all="ignore"):
                 move = 1.0 / self._slope(alpha)
@@ -154,7 +145,7 @@ class Pencil:
             alpha = alpha - move
             # What has left the strip, or has arrived, need not go on; what comes to the same place neither.
             gone = (alpha.real < self.least - 0.5) | (alpha.real > most + 1.0) | (np.abs(alpha.imag) > 12.0)
-            done = np.abs(move) < _FOUND
+            done = np.abs(move) < PENCIL.found
             found += [complex(a.real, abs(a.imag)) for a in alpha[done & ~gone]]
             alpha = alpha[~gone & ~done]
             alpha = alpha.real + 1j * np.abs(alpha.imag)
@@ -165,8 +156,8 @@ class Pencil:
         found += [complex(a) for a in alpha]  # those of a double root come closer slowly
         distinct: list[complex] = []
         for a in sorted(found, key=lambda a: (a.real, a.imag)):
-            near = self.least + _LEAST < a.real < most
-            if near and all(abs(a - b) > 0.5 * _CIRCLE for b in distinct[-12:]):
+            near = self.least + PENCIL.least < a.real < most
+            if near and all(abs(a - b) > 0.5 * PENCIL.circle for b in distinct[-12:]):
                 distinct.append(a)
         return self._counted(np.array(distinct))
 
@@ -174,8 +165,8 @@ class Pencil:
         """How many roots there are close to each α, and their centre."""
         if not len(alpha):
             return []
-        around = _CIRCLE * np.exp(2j * np.pi * (np.arange(_AROUND) + 0.5) / _AROUND)
-        slope = self._slope((alpha[:, None] + around).ravel()).reshape(len(alpha), _AROUND)
+        around = PENCIL.circle * np.exp(2j * np.pi * (np.arange(PENCIL.around) + 0.5) / PENCIL.around)
+        slope = self._slope((alpha[:, None] + around).ravel()).reshape(len(alpha), PENCIL.around)
         out: list[tuple[complex, int]] = []
         moments = np.mean(slope * around, axis=1), np.mean(slope * around * around, axis=1)
         for a, count, moment in zip(alpha, *moments, strict=True):
@@ -188,14 +179,14 @@ class Pencil:
             if abs(centre.imag) < 1e-7:
                 centre = complex(centre.real, 0.0)
             centre = self._polished(centre) if times == 1 else centre
-            if all(abs(centre - b) > _SAME for b, _ in out):
+            if all(abs(centre - b) > PENCIL.same for b, _ in out):
                 out.append((centre, times))
         return out
 
     def _polished(self, alpha: complex) -> complex:
         for _ in range(2):
             move = 1.0 / complex(self._slope(np.array([alpha]))[0])
-            if not np.isfinite(move) or abs(move) > _CIRCLE:
+            if not np.isfinite(move) or abs(move) > PENCIL.circle:
                 break
             alpha = alpha - (move if alpha.imag else move.real)
         return alpha
@@ -207,13 +198,13 @@ class Pencil:
         D = self.matrix(np.array([a for a, _ in exponents])) / self._scale[:, None]
         D = D / np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1e-8)
         sizes = np.linalg.svd(D, compute_uv=False)
-        return bool(np.all(sizes[:, -1] < _NULL * sizes[:, 0]))
+        return bool(np.all(sizes[:, -1] < PENCIL.null * sizes[:, 0]))
 
     def powers(self, most: float, exponents: Sequence[tuple[complex, int]]) -> list[Power]:
         """All functions of a degree below ``most``, real ones, with these exponents."""
         out: list[Power] = []
         for alpha, count in exponents:
-            if abs(alpha - round(alpha.real)) > _WHOLE:
+            if abs(alpha - round(alpha.real)) > PENCIL.whole:
                 out += self._at(alpha, count)
         for k in range(self.least, int(most) + 1):
             out += self._at_whole(k)
@@ -225,7 +216,7 @@ class Pencil:
         D = self.matrix(alpha)[0] / self._scale[:, None]
         size = np.maximum(np.linalg.norm(D, axis=0), 1e-8)
         _, sizes, V = np.linalg.svd(D / size)
-        rank = int(np.sum(sizes > _NULL * sizes[0]))
+        rank = int(np.sum(sizes > PENCIL.null * sizes[0]))
         return V[rank:].conj().T / size[:, None], D
 
     def _at(self, alpha: complex, count: int) -> list[Power]:
@@ -235,10 +226,10 @@ class Pencil:
             out += self._real(alpha, c, None)
         if count > null.shape[1]:
             # A chain: r^α (log r φ + χ).
-            h = _DIFFERENCE
+            h = PENCIL.difference
             slope = (self.matrix(alpha + h)[0] - self.matrix(alpha - h)[0]) / (2 * h) / self._scale[:, None]
             for c in null.T:
-                extra = np.linalg.lstsq(D, -slope @ c, rcond=_NULL)[0]
+                extra = np.linalg.lstsq(D, -slope @ c, rcond=PENCIL.null)[0]
                 out += self._real(alpha, extra, c)
         return out
 
@@ -264,7 +255,7 @@ class Pencil:
 
         log r at a point inside is a source there; θ between two values that differ is no such thing.
         """
-        alpha, h, angles = complex(self.least), _DIFFERENCE, 7
+        alpha, h, angles = complex(self.least), PENCIL.difference, 7
         D = self.matrix(alpha)[0] / self._scale[:, None]
         slope = (self.matrix(alpha + h)[0] - self.matrix(alpha - h)[0]) / (2 * h) / self._scale[:, None]
         high = [i for i, tie in enumerate(self.ties) if self._order(tie) > self.least]
@@ -275,7 +266,7 @@ class Pencil:
                     values.append(Tie(float(t), ((number, k, (0, 0), 1.0),)))
         E = Pencil(self.sectors, tuple(values)).matrix(alpha)[0]
         _, sizes, V = np.linalg.svd(np.vstack([D, E, slope[high]]))
-        rank = int(np.sum(sizes > 1e-3 * _NULL**0.5 * sizes[0]))
+        rank = int(np.sum(sizes > 1e-3 * PENCIL.null**0.5 * sizes[0]))
         return V[rank:].conj().T
 
     def _order(self, tie: Tie) -> int:
@@ -328,7 +319,7 @@ def _is_imaginary(key: Any, c: complex, size: float) -> bool:
 
 def _with_slope(symbol: Symbol, alpha: complex, turns: Sequence[complex]) -> tuple[Complexes, Complexes]:
     """The coefficients at α, (member, unknown, q), and their derivatives by α."""
-    h = _DIFFERENCE
+    h = PENCIL.difference
     c = symbol.coefficients(alpha + h * np.array([0.0, -2.0, -1.0, 1.0, 2.0]), turns)
     return c[0], (c[1] - 8.0 * c[2] + 8.0 * c[3] - c[4]) / (12.0 * h)
 
@@ -360,15 +351,8 @@ def _applied(sector: Sector, number: int, tie: Tie, alpha: Complexes, c: Complex
                     if n > q:
                         continue
                     p = alpha + symbol.degrees[k] - q
-                    value = factor * share * _falling(p, order - n) * math.perm(q, n)
+                    value = factor * share * falling(p, order - n) * math.perm(q, n)
                     value = value * np.exp((p - (order - n)) * log + (q - n) * log.conjugate())
                     for j in mine:
                         out[:, j] += value * c[:, j, k, q]
-    return out
-
-
-def _falling(p: Complexes, k: int) -> Complexes:
-    out = np.ones_like(p)
-    for i in range(k):
-        out = out * (p - i)
     return out

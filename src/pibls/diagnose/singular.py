@@ -18,17 +18,11 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
 from pibls.diagnose.ends import Stretch, has_corners, meetings, opened
+from pibls.diagnose.thresholds import SINGULAR
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem import Jet
 from pibls.problem.lowering import LoweredProblem, Residual
-
-_WHOLE = 1e-6  # a power that is that close to a whole number is one
-_HIGHEST = 48.0  # powers; errors fell like those of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48
-_HIGHEST_BENT = 20.0  # where sides are bent, or the cut ends, and twice as many functions are needed
-_HIGHEST_LOWER = 16.0  # of what a term c·u of the equation brings along …
-_POLES = 16
-_HIGHEST_RICH = 6.0  # … and of what other terms do
 
 VALUES, FLUXES, BOTH = "values", "fluxes", "both"
 """What is given on a side: u, ∂u/∂n, or a sum of the two, which has the powers of ∂u/∂n and more."""
@@ -62,7 +56,7 @@ class Corner:
         powers = [p for p in self.powers(unknown) if not _is_whole(p)]
         return min(powers, default=None)
 
-    def powers(self, unknown: int, most: float = _HIGHEST) -> list[float]:
+    def powers(self, unknown: int, most: float = SINGULAR.highest) -> list[float]:
         """α = kπ/ω or (k - 1/2)π/ω."""
         one, two = self.kinds[unknown]
         if one is None or two is None:
@@ -196,7 +190,9 @@ def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> lis
             found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, where the values of the two sides differ
         if tip.end is not None:
             # Around a hole: rational functions with their pole in it.
-            found += [(float(p), 0, 0, delta) for p in range(1, _POLES) for delta in (0.0, 0.5 * math.pi)]
+            found += [
+                (float(p), 0, 0, delta) for p in range(1, SINGULAR.poles) for delta in (0.0, 0.5 * math.pi)
+            ]
         if not _is_plain(equation, k):
             found += _lower_terms(corner, k) if exact and is_even(equation, k) else _rich_terms(corner, k)
         terms |= dict.fromkeys(found)
@@ -240,8 +236,8 @@ def _exact_terms(corner: Corner, unknown: int) -> list[Term]:
 def _lower_terms(corner: Corner, unknown: int) -> list[Term]:
     """r^(α + 2j) sin αθ, what c·u brings: the parts of a Bessel function."""
     out = []
-    for p in corner.powers(unknown, _HIGHEST_LOWER):
-        for j in range(1, int(0.5 * (_HIGHEST_LOWER - p)) + 1):
+    for p in corner.powers(unknown, SINGULAR.highest_lower):
+        for j in range(1, int(0.5 * (SINGULAR.highest_lower - p)) + 1):
             out.append((_rounded(p + j), j, int(_is_whole(p)), _delta(corner, unknown, p)))
     return out
 
@@ -262,7 +258,7 @@ def _bent_terms(corner: Corner, unknown: int) -> list[Term]:
     """Harmonic functions, of both phases: on a bent side none of them alone fits the condition."""
     return [
         (p, 0, int(_is_whole(p)), delta)
-        for p in _seeds(corner, unknown, _HIGHEST_BENT)
+        for p in _seeds(corner, unknown, SINGULAR.highest_bent)
         for delta in (0.0, 0.5 * math.pi)
     ]
 
@@ -271,8 +267,8 @@ def _rich_terms(corner: Corner, unknown: int) -> list[Term]:
     """ζᵖ ζ̄^q of both phases: what first derivatives, variable coefficients and nonlinear terms bring."""
     return [
         (p, q, int(_is_whole(p)), delta)
-        for p in _seeds(corner, unknown, _HIGHEST_RICH)
-        for q in range(int(_HIGHEST_RICH - p) + 1)
+        for p in _seeds(corner, unknown, SINGULAR.highest_rich)
+        for q in range(int(SINGULAR.highest_rich - p) + 1)
         for delta in (0.0, 0.5 * math.pi)
     ]
 
@@ -302,7 +298,7 @@ def _tip(corner: Corner, domain: Domain) -> Tip:
 
 
 def _is_whole(p: float) -> bool:
-    return abs(p - round(p)) < _WHOLE
+    return abs(p - round(p)) < SINGULAR.whole
 
 
 def _rounded(p: float) -> float:

@@ -68,10 +68,10 @@ class Symbol:
         for j, member in enumerate(self.members):
             mu, turn, k = self.roots[member.root], turns[member.root], len(member.slopes) - 1
             for i, d in enumerate(self.degrees):
-                lowered = _falling(alpha + top, top - d)
+                lowered = falling(alpha + top, top - d)
                 for m in range(k + 1):
                     # y^m = ((ζ - ζ̄)/(μ - μ̄))^m
-                    factor = math.comb(k, m) * member.slopes[k - m, i] * lowered * _falling(alpha + d, m)
+                    factor = math.comb(k, m) * member.slopes[k - m, i] * lowered * falling(alpha + d, m)
                     for q in range(m + 1):
                         share = (-1) ** q * math.comb(m, q) / (mu - mu.conjugate()) ** m
                         out[:, j, i, q] += factor * share * turn ** (q - d) * turn.conjugate() ** (-q)
@@ -194,7 +194,7 @@ def _members(minors: Any, root: complex, times: int, number: int, t: tuple[int, 
     return out
 
 
-def _falling(p: Complexes, k: int) -> Complexes:
+def falling(p: Complexes, k: int) -> Complexes:
     """p (p - 1) … (p - k + 1)."""
     out = np.ones_like(p)
     for i in range(k):

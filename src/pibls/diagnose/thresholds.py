@@ -95,3 +95,84 @@ class ClashThresholds:
 
 
 CLASHES = ClashThresholds()
+
+
+@dataclass(frozen=True)
+class EndThresholds:
+    """Where sides end and meet (`diagnose.ends`)."""
+
+    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
+    slack: float = 1e-7  # of a side: a cut that is as close to its end is none
+    no_angle: float = 1e-9  # a turn that is none
+    closer: float = 0.6  # of the way that is left: the next point on a side towards its end …
+    levels: int = 28  # … and so many of them
+
+
+ENDS = EndThresholds()
+
+
+@dataclass(frozen=True)
+class JunctionThresholds:
+    """Where interfaces meet each other or a side (`diagnose.junctions`)."""
+
+    same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
+    inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
+    dense: int = 401  # points of an interface that tell where it goes
+    looked: int = 32  # points of a piece at which it is seen whether coefficients vary
+    flat: float = 1e-5  # an angle that is none
+
+
+JUNCTIONS = JunctionThresholds()
+
+
+@dataclass(frozen=True)
+class PencilThresholds:
+    """Powers at corners of systems (`diagnose.pencil`)."""
+
+    steps: int = 40  # of Newton's method
+    found: float = 1e-10  # a step of it that finds the root
+    same: float = 1e-6  # two roots that close are one
+    whole: float = 1e-6  # a power that is that close to a whole number is one
+    null: float = 1e-8  # a singular value that is zero
+    circle: float = 1e-3  # radius of a circle that counts roots …
+    around: int = 12  # … and points on it
+    strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
+    least: float = 1e-3  # a power below this is none: energies would be infinite
+    difference: float = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
+
+
+PENCIL = PencilThresholds()
+
+
+@dataclass(frozen=True)
+class SingularThresholds:
+    """Powers at corners of one equation (`diagnose.singular`)."""
+
+    whole: float = 1e-6  # a power that is that close to a whole number is one
+    highest: float = 48.0
+    """Powers; errors fell like those of a power series: 1e-9 at 20, 1e-11 at 28, 1e-13 at 48."""
+    highest_bent: float = 20.0
+    """Where sides are bent, or the cut ends, and twice as many functions are needed."""
+    highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
+    poles: int = 16  # orders of rational functions with their pole in a hole
+    highest_rich: float = 6.0  # … and of what other terms do
+
+
+SINGULAR = SingularThresholds()
+
+
+@dataclass(frozen=True)
+class WedgeThresholds:
+    """Corners of systems and of fourth order (`diagnose.wedges`)."""
+
+    inside: float = 1e-7  # of the domain: as far from a corner coefficients are looked up
+    straight: float = 1e-6  # a turn that is none
+    weak: float = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
+    jump: float = 1e-4  # of the data along both sides: they jump at the corner
+    step: float = 1e-6  # of the domain: as far from it they are looked up
+    leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …
+    rich: int = 3  # … up to so many degrees above it,
+    angular: int = 10  # as polynomials of the angle
+
+
+WEDGES = WedgeThresholds()

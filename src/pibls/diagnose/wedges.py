@@ -21,18 +21,10 @@ from pibls.basis.powers import PowersBasis
 from pibls.diagnose.ends import End, has_corners, meetings, opened
 from pibls.diagnose.pencil import Pencil, Power, Sector, Tie
 from pibls.diagnose.symbol import Row, Symbol, symbol_of
+from pibls.diagnose.thresholds import WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem.lowering import LoweredProblem, Residual
-
-_INSIDE = 1e-7  # of the domain: as far from a corner coefficients are looked up
-_STRAIGHT = 1e-6
-_WEAK = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
-_JUMP = 1e-4  # of the data along both sides: they jump at the corner
-_STEP = 1e-6  # of the domain: as far from it they are looked up
-_LEADING = 1.5  # of the least whole degree: powers whose products and shifts are added too …
-_RICH = 3  # … up to so many degrees above it,
-_ANGULAR = 10  # as polynomials of the angle
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class Wedge:
     @property
     def strong(self) -> bool:
         """Whether nothing works well without its functions."""
-        return self.clash or (self.angle > 0.5 * math.pi + 1e-6 and self.first < _WEAK)
+        return self.clash or (self.angle > 0.5 * math.pi + 1e-6 and self.first < WEDGES.weak)
 
 
 class Place(Protocol):
@@ -94,10 +86,10 @@ def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: fl
     start = one.direction
     angle = opened(start, two.direction)
     same = _conditions(one) == _conditions(two)
-    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < _STRAIGHT and same):
+    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < WEDGES.straight and same):
         return None
     middle = start + 0.5 * angle
-    X = one.point + _INSIDE * size * np.array([math.cos(middle), math.sin(middle)])
+    X = one.point + WEDGES.inside * size * np.array([math.cos(middle), math.sin(middle)])
     symbol = principal_part(lowered, X[None, :])
     if symbol is None or _meets_again(one.point, middle, angle, domain, size):
         return None
@@ -190,7 +182,7 @@ def _meets_again(point: Array, middle: float, angle: float, domain: Domain, size
 
 def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
     """Whether no polynomial of the least degree has the data of both sides."""
-    k, step = pencil.least, _STEP * size
+    k, step = pencil.least, WEDGES.step * size
     A, b, usual = [], [], []
     ties = iter(pencil.ties)
     for end in (one, two):
@@ -215,7 +207,7 @@ def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
         return False
     matrix, target = np.array(A), np.array(b)
     rest = target - matrix @ np.linalg.lstsq(matrix, target, rcond=1e-10)[0]
-    return bool(np.abs(rest).max() > _JUMP * max(usual))
+    return bool(np.abs(rest).max() > WEDGES.jump * max(usual))
 
 
 def _on_polynomials(tie: Tie, symbol: Symbol, k: int) -> list[float]:
@@ -266,7 +258,7 @@ def bases_of(
                 weights[0, row, column] += c.real
                 weights[1, row, column] += c.imag
             terms = np.array([[r, p.real, p.imag, q, log] for r, p, q, log in keys]).reshape(-1, 5)
-            closed = sector.stop - sector.start > 2.0 * math.pi - _STRAIGHT
+            closed = sector.stop - sector.start > 2.0 * math.pi - WEDGES.straight
             ends = np.array([] if closed else [sector.start, sector.stop])
             rays = np.column_stack([np.cos(ends), np.sin(ends)])
             out[number, unknown] = PowersBasis(np.array(point), frames, terms, weights, rays)
@@ -280,13 +272,13 @@ def richer(
     if not any(place.lower):
         return {}
     least, symbol = place.pencil.least, sector.symbol
-    leading = [a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > _STRAIGHT]
-    leading = [float(least)] * place.clash + [a for a in leading if a < least + _LEADING]
+    leading = [a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > WEDGES.straight]
+    leading = [float(least)] * place.clash + [a for a in leading if a < least + WEDGES.leading]
     sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if place.lower[1] else []
     degrees: dict[float, float] = {}
     for a in (*leading, *sums):
-        for n in range(1, _RICH + 1):
-            if a + n <= least + _RICH:
+        for n in range(1, WEDGES.rich + 1):
+            if a + n <= least + WEDGES.rich:
                 degrees.setdefault(round(a + n, 6), a + n)
     if not degrees:
         return {}
@@ -294,13 +286,13 @@ def richer(
     X = X[np.linalg.norm(X, axis=1) > 1e-9 * length]
     seen = np.angle((X[:, 0] + 1j * X[:, 1]) * np.exp(-1j * sector.middle))
     half = max(0.5 * (sector.stop - sector.start), float(np.abs(seen).max()))
-    count = _ANGULAR + int(2.0 * half)
+    count = WEDGES.angular + int(2.0 * half)
     out = {}
     for k, d in enumerate(symbol.degrees):
         terms = [
             (a + d, log, j)
             for a in degrees.values()
-            for log in ((0, 1) if abs(a - round(a)) < _STRAIGHT else (0,))
+            for log in ((0, 1) if abs(a - round(a)) < WEDGES.straight else (0,))
             for j in range(count)
         ]
         frame = np.array([sector.middle, length, half])

@@ -56,7 +56,6 @@ def eliminated(
     """The fronts of a bundle, and what it hands on."""
     number = {s: i for i, s in enumerate(bundle.strips)}
     ends = np.cumsum([0, *map(len, piece)]).tolist()
-    across, down = {p: 1.0 / found for p, found in lengths.items()}, 1.0 / scale[:, None]
     rests = dict(zip(bundle.given, given, strict=True))
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
@@ -64,7 +63,7 @@ def eliminated(
         for s in plan.strips:
             strip, rows = piece[number[s]], slice(ends[number[s]], ends[number[s] + 1])
             pairs = zip(strip.parts, strip.blocks, strict=True)
-            blocks.append((strip.parts, [B * down[rows] * across[p] for p, B in pairs]))
+            blocks.append((strip.parts, [B / (scale[rows, None] * lengths[p]) for p, B in pairs]))
         front, rest = eliminate(plan, bundle.widths, blocks, [rests.pop(g) for g in plan.handed_on], ridge)
         out.append(front)
         if plan.neighbours:

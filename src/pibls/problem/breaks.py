@@ -7,7 +7,7 @@ nothing about k u', which is what is continuous.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ _SAMPLES = 2048
 _PAIRS = 64
 _MOST = 1000  # planes of one switch
 _JUMP = 1e-6  # relative
+_ULPS = 16  # numbers that a root may be off by
 
 
 @dataclass(frozen=True)
@@ -225,12 +226,29 @@ def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
             crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
         if len(crossing):
             from scipy.optimize import brentq  # takes a sixth of a second to import
-        found += [
-            float(brentq(lambda p: float(at(p)) - target, grid[i], grid[i + 1], xtol=1e-16 * (high - low)))  # noqa: B023
-            for i in crossing
-        ]
+        for i in crossing:
+
+            def side(p: float, target: float = target) -> float:
+                return float(at(p)) - target
+
+            root = float(brentq(side, grid[i], grid[i + 1], xtol=1e-16 * (high - low)))
+            found.append(_first_beyond(side, root, shifted[i + 1]))
     margin = 1e-12 * (high - low)
     return sorted({v for v in found if low + margin < v < high - margin})
+
+
+def _first_beyond(side: Callable[[float], float], root: float, beyond: float) -> float:
+    """The first number with the sign that holds after a root: a root may be off by a few, to either side."""
+    for _ in range(_ULPS):
+        if side(root) * beyond > 0:
+            break
+        root = float(np.nextafter(root, np.inf))
+    for _ in range(_ULPS):
+        before = float(np.nextafter(root, -np.inf))
+        if not side(before) * beyond > 0:
+            break
+        root = before
+    return root
 
 
 def sides_of(switch: Switch, place: Place) -> tuple[Array, Array] | None:

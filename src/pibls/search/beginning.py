@@ -44,8 +44,8 @@ class Beginning:
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
 
-    def misfit(self, state: State, lines: Lines) -> float:
-        """How far the beginning is from what holds at the sides and between the cells, relative."""
+    def misfit(self, state: State, lines: Lines, t: float) -> float:
+        """How far a beginning at a time is from what holds at the sides and between the cells, relative."""
         e, found = self.places.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
         # What its series leaves out is larger in derivatives: no more is known of the beginning there.
@@ -59,7 +59,7 @@ class Beginning:
                 natural = natural_of(self.places, found, sizes, math.inf, g)
                 alone = Lines(*lines.extent, (g,), lines.highest)
                 noisy = noise_of(self.places, found, noise * sizes, (math.inf, 1), g)
-                (judged,) = alone.at(np.array([e.start])).judged(rates, natural, noisy)
+                (judged,) = alone.at(np.array([t])).judged(rates, natural, noisy)
                 if g.weights is not None:  # its terms stand in several groups
                     before = totals.get(g.name, (np.zeros(1), np.zeros(1)))
                     judged = judged[0] + before[0], np.maximum(judged[1], before[1])

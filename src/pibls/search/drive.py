@@ -158,14 +158,17 @@ def _searched(
     if "stopped" in notes and search.status is not Status.STOPPED:
         error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
     scales = best.scales(best.best)
-    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("promised"))
+    notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
     return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
 
 
 def _lost(
-    error: ErrorEstimate, size: float, found: Attempt | None = None, since: float | None = None
+    error: ErrorEstimate,
+    size: float,
+    found: Attempt | None = None,
+    layers: tuple[tuple[float, float], ...] = (),
 ) -> float | None:
-    """The time from which no digit is left, if there is one."""
+    """The time from which no digit is left, if there is one; in layers nothing is promised."""
     if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
         return None
     times, errors = np.array(error.history).T
@@ -175,7 +178,10 @@ def _lost(
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    late = np.flatnonzero((errors > DEFAULT.lost * sizes) & (times > (-np.inf if since is None else since)))
+    gone = errors > DEFAULT.lost * sizes
+    for a, b in layers:
+        gone &= (times < min(a, b)) | (times > max(a, b))
+    late = np.flatnonzero(gone)
     # What is lost at the very end is not lost after it.
     return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 

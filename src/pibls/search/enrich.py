@@ -28,19 +28,8 @@ from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.program import program
 from pibls.problem.regions import Points, PointSet
+from pibls.search.thresholds import ENRICH
 from pibls.space import Choice, Field, Tied, graded_towards
-
-_STRONG = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
-_MOST_CORNERS = 24
-_LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
-_BESIDE = 1e-9
-_LEFT = (8.0, 12.0, 15.5, 19.5, 26.0, 33.0, 41.0)  # e^-left is left out around holes, attempt after attempt
-_CORNERS = (500, 1000, 2000, 4000)  # functions at all corners together
-_LEAST_SHARE = 0.1
-_SUMMED = {False: 20, True: 40}
-"""Halvings towards a corner: 20 integrate r^(1/2) to rounding; the pressure of a system may be 1/r."""
-_IN_BOX = (36, 1000)  # points of a rule inside the smallest boxes, and more in one that is the whole domain
-_HELD = 6.0  # points that judge each rim are those of e^-6
 
 
 @dataclass(frozen=True)
@@ -83,11 +72,11 @@ class Enrichment:
 
     def at(self, attempt: int) -> Enrichment:
         """With what is added at that attempt: more and more orders around holes, and powers at corners."""
-        parts = _fewer(self.parts, _CORNERS[min(attempt, len(_CORNERS) - 1)])
+        parts = _fewer(self.parts, ENRICH.corners[min(attempt, len(ENRICH.corners) - 1)])
         if not self.around:
             return replace(self, parts=parts)
         assert self.domain is not None
-        around = replace(self.around, digits=_LEFT[min(attempt, len(_LEFT) - 1)])
+        around = replace(self.around, digits=ENRICH.left[min(attempt, len(ENRICH.left) - 1)])
         rim = around.rim()
         return replace(
             self,
@@ -114,7 +103,7 @@ class Enrichment:
                 more = self.rim.select(region.mask(self.rim))
                 # In the corner itself derivatives are infinite, or have another value on each side.
                 away = np.linalg.norm(found.sites[0][:, None, :] - self.points, axis=2)
-                kept = away.min(axis=1, initial=np.inf) > _BESIDE * float(
+                kept = away.min(axis=1, initial=np.inf) > ENRICH.beside * float(
                     np.abs(self.rim.points).max() or 1.0
                 )
                 X = np.concatenate([found.sites[0][kept], more.points])
@@ -128,9 +117,9 @@ class Enrichment:
         if not region.is_divisible(self.domain):
             return found
         box = box_of(self.domain)
-        boxes = graded_towards(box, self.tips, _SUMMED[bool(self.fields)]).boxes
+        boxes = graded_towards(box, self.tips, ENRICH.summed[bool(self.fields)]).boxes
         sizes = ((boxes[:, :, 1] - boxes[:, :, 0]) / (box[:, 1] - box[:, 0])).max(axis=1)
-        counts = finer * (_IN_BOX[0] + _IN_BOX[1] * sizes**2)
+        counts = finer * (ENRICH.in_box[0] + ENRICH.in_box[1] * sizes**2)
         rng = np.random.default_rng(0)
         return PointSet.joined(
             [
@@ -177,7 +166,7 @@ def _fewer(parts: tuple[BasisSpec, ...], most: int) -> tuple[BasisSpec, ...]:
     """Without the highest powers, until there are no more than that many functions."""
     share = 1.0
     less = parts
-    while sum(p.size for p in less) > most and share > _LEAST_SHARE:
+    while sum(p.size for p in less) > most and share > ENRICH.least_share:
         share *= 0.8
         less = tuple(_reduced(p, share) for p in parts)
     return less
@@ -186,8 +175,8 @@ def _fewer(parts: tuple[BasisSpec, ...], most: int) -> tuple[BasisSpec, ...]:
 def worst_corners(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
     """The corners that count; a digitised outline has hundreds that are as good as straight."""
     corners = corners_of(lowered, domain)
-    if len(corners) > _MOST_CORNERS:
-        corners = tuple(sorted(corners, key=_first)[:_MOST_CORNERS])
+    if len(corners) > ENRICH.most_corners:
+        corners = tuple(sorted(corners, key=_first)[: ENRICH.most_corners])
     return corners
 
 
@@ -205,7 +194,7 @@ def enrichment_of(
 ) -> Enrichment:
     """What corners, each in its ``piece`` of the domain, and a person bring."""
     found = [functions_at(c, lowered, domain if piece is None else piece(c)) for c in corners]
-    strong = any(_first(corner) < _STRONG for corner in corners) or bool(given)
+    strong = any(_first(corner) < ENRICH.strong for corner in corners) or bool(given)
     singular = [c for c in corners if math.isfinite(_first(c))]
     none = np.empty((0, lowered.dimension))
     near, inner = (
@@ -217,7 +206,7 @@ def enrichment_of(
     rim = join([corner.sides for corner in corners], 2) if corners else None
     layers = layers_of(lowered, domain, outer_faces(domain))
     around = replace(holes_of(lowered, domain), layers=layers)
-    judging = replace(around, digits=_HELD)
+    judging = replace(around, digits=ENRICH.held)
     if around.holes:
         near = np.concatenate([near, judging.inside(domain, 0.4)])
     if layers is not None:
@@ -247,8 +236,8 @@ def _towards(corner: Corner, domain: Domain, shift: float) -> Array:
     """Points of the domain at ever smaller distances from a corner."""
     box = box_of(domain)
     reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
-    r = reach * 0.5 ** (np.arange(_LEVELS) + shift)
-    angle = corner.start + corner.angle * (np.arange(_ANGLES) + shift) / _ANGLES
+    r = reach * 0.5 ** (np.arange(ENRICH.levels) + shift)
+    angle = corner.start + corner.angle * (np.arange(ENRICH.angles) + shift) / ENRICH.angles
     X = corner.at((r[:, None] * np.exp(1j * angle)).ravel())
     return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
 
@@ -283,7 +272,7 @@ class Given:
         if len(bad):
             # A singular point on the boundary: what is right beside it, towards the middle.
             size = float(np.abs(X).max()) or 1.0
-            beside = X[bad] + _BESIDE * (X.mean(axis=0) - X[bad]) + 1e-12 * size
+            beside = X[bad] + ENRICH.beside * (X.mean(axis=0) - X[bad]) + 1e-12 * size
             part = np.empty((len(bad), self.size), order="F")
             self._fill(part, beside, alpha)
             out[bad] = np.nan_to_num(part)

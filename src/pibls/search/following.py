@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
 from pibls.linalg.patience import asked
 from pibls.linalg.threads import sensible_threads
@@ -24,6 +25,19 @@ from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet
+
+Layers = tuple[tuple[float, float], ...]
+"""From when until when nothing is promised."""
+
+
+def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
+    """Which times were reached, and lie in no layer."""
+    low, high = sorted((followed.evolution.start, followed.until))
+    keep = (t >= low) & (t <= high)
+    for a, b in layers:
+        sign = 1.0 if followed.evolution.forward else -1.0
+        keep &= (sign * t < sign * a) | (sign * t >= sign * b)
+    return np.asarray(keep)
 
 
 @dataclass
@@ -78,17 +92,18 @@ class WindowPlan(Plan):
         rounding = 4.0 * bench.limits.rounding * len(first.windows)
         pair, unknowns = (found.function, second.function()), bench.lowered.unknowns
         everywhere = compare(*pair, unknowns, self._where(first), rounding=rounding)
-        if "promised" not in self.notes:
+        layers = self.notes.get("layers", ())
+        if not layers:
             return everywhere
         # The first window that is resolved need not be the first that is right: the two agree a little later.
         e = first.evolution
-        began, late = self.notes["promised"], everywhere
+        late = everywhere
         for factor in FOLLOWING.later:
-            since = e.start + factor * (began - e.start)
-            if abs(since - e.start) > self.way.layer * abs(e.stop - e.start):
+            wider = tuple((began, began + factor * (since - began)) for began, since in layers)
+            if max(abs(b - a) for a, b in wider) > self.way.layer * abs(e.stop - e.start):
                 break
-            self.notes["promised"] = since
-            late = compare(*pair, unknowns, self._where(first, since), rounding=rounding)
+            self._note(wider)
+            late = compare(*pair, unknowns, self._where(first, wider), rounding=rounding)
             if self.excess(found, late) <= bench.tol:
                 break
         return replace(late, history=everywhere.history)
@@ -142,10 +157,10 @@ class WindowPlan(Plan):
                 found = follower.run() if before is None else follower.replay(before)
             if before is not None:
                 return found
-            for note, when in (("rough", follower.rough), ("promised", follower.promised)):
-                self.notes.pop(note, None)
-                if when is not None:
-                    self.notes[note] = when
+            self.notes.pop("rough", None)
+            if follower.rough is not None:
+                self.notes["rough"] = follower.rough
+            self._note(tuple(follower.layers.items()))
             return found
         except OutOfTimeError:
             partial = follower.partial()
@@ -159,21 +174,31 @@ class WindowPlan(Plan):
                 self.notes["stopped"] = (partial.until, "it was interrupted there")
             raise
 
+    def _note(self, layers: Layers) -> None:
+        """When nothing is promised: after a beginning, or a switch, that does not fit."""
+        for note in ("layers", "promised"):
+            self.notes.pop(note, None)
+        if layers:
+            self.notes["layers"] = layers
+        e = self.bench.evolution
+        for began, since in layers:
+            if e is not None and began == e.start:
+                self.notes["promised"] = since
+
     def _judged(self, followed: Followed, seconds: float) -> Attempt:
         """The function found, judged where it exists."""
         bench, e = self.bench, followed.evolution
         space, w = followed.function()
-        since = self.notes.get("promised")
-        low, high = sorted((e.start if since is None else since, followed.until))
+        layers = self.notes.get("layers", ())
         points: dict[Region, PointSet] = {}
         begun = {bench.lowered.residuals[i].region for i in e.beginning}
         for region, chosen in bench.held_out.items():
             t = chosen.sites[0][:, e.axis]
-            keep = (t >= low) & (t <= high)
-            if since is not None and region in begun:
+            keep = promised(t, followed, layers)
+            if "promised" in self.notes and region in begun:
                 keep &= False
             points[region] = chosen.select(keep)
-        X = self._where(followed, since).all
+        X = self._where(followed, layers).all
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()
@@ -185,10 +210,10 @@ class WindowPlan(Plan):
         self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, {"windows": len(followed.windows)})
 
-    def _where(self, followed: Followed, since: float | None = None) -> Where:
+    def _where(self, followed: Followed, layers: Layers = ()) -> Where:
         """Places in every window and cell; the norm's points are those that the evolution has reached.
 
-        With ``since``, only what comes after it.
+        Nothing in ``layers`` is among them.
         """
         e, bench = followed.evolution, self.bench
         d = len(bench.box)
@@ -208,6 +233,5 @@ class WindowPlan(Plan):
         if len(X) > FOLLOWING.most:
             X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
         t = bench.where.even[:, e.axis]
-        low, high = sorted((e.start if since is None else since, followed.until))
-        X = X[(X[:, e.axis] >= low) & (X[:, e.axis] <= high)]
-        return Where(X, bench.where.even[(t >= low) & (t <= high)], e.axis)
+        X = X[promised(X[:, e.axis], followed, layers)]
+        return Where(X, bench.where.even[promised(t, followed, layers)], e.axis)

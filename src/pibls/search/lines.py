@@ -82,6 +82,8 @@ class LineFollower(March[Held, Resolution]):
     """Whether periodic coordinates have waves instead of cells."""
     halvings = LINES.halvings
     _noise: float = 1.0
+    _began: float = 0.0
+    """Where the beginning was, or the last switch."""
     _rounding: float = 2.2e-16
     """What the series are off by from the beginning."""
     _seam: float = 0.0
@@ -112,14 +114,14 @@ class LineFollower(March[Held, Resolution]):
         rings = any(self.places.repeated)
         found = super().run() if not rings or self._is_smooth() else None
         if rings and (found is None or found.stopped == _TOO_MANY):
-            self.waves, self.promised, self._solver.factors = len(self.places.free) > 1, None, None
+            self.waves, self.layers, self._solver.factors = len(self.places.free) > 1, {}, None
             found = super().run()
         assert found is not None
         if found.stopped in _UNFIT and self._travels(self._first()):
             self.kinks = RoughFollower(
                 self.places, self.functions, self.moments, self.demand.tail, check=self.check
             )
-            self.rough, self.promised = self.evolution.start, None
+            self.rough, self.layers = self.evolution.start, {}
             return self.kinks.run()
         return found
 
@@ -204,14 +206,18 @@ class LineFollower(March[Held, Resolution]):
         state, past = held
         first, total = past is None, self.course.total
         easing = Easing(self.demand, max(1.0, 0.7 * self._noise))
-        since = abs(t - self.evolution.start)
-        layered = self.promised is not None and self.promised == t
         in_cells = len(state.resolution.sizes) == 1
-        if first:
-            misfit = self._beginning.misfit(state, self._lines(state.resolution)[0])
+        begins = first or self.course.is_switched(t)
+        if begins:
+            self._began = t
+        since = abs(t - self._began)
+        layered = self._began in self.layers and self.layers[self._began] == t
+        if begins:
+            lines = self._lines(state.resolution)[0]
+            misfit = self._beginning.misfit(state, lines, self.course.beside(t, 1.0))
             layered = misfit > max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
-            unresolved = float(spectra(state.resolution, state.rates).max()) > LINES.seam * self.demand.tail
-            if (layered or unresolved) and self._travels(state):
+            rough = spectra(state.resolution, state.rates).max() > LINES.seam * self.demand.tail
+            if (layered or (first and rough)) and self._travels(state):
                 return _KINKS
             if layered:
                 h = LINES.first[in_cells] * total
@@ -238,11 +244,11 @@ class LineFollower(March[Held, Resolution]):
             solved = _Solved(state, U, after, t, stop, sizes)
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 self._noise = easing.factor
-                if layered and first:
-                    self.promised = None  # it was hard for another reason
+                if layered and begins:
+                    self.layers.pop(t, None)  # it was hard for another reason
                 return self._accepted(solved, along / easing.factor, across / easing.factor)
             worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
-            if first and attempt == LINES.hard and not layered and along > asked.tail:
+            if begins and attempt == LINES.hard and not layered and along > asked.tail:
                 layered, h, easing.before = True, LINES.first[in_cells] * total, None
                 continue
             if layered and wide > asked.tail:
@@ -254,15 +260,16 @@ class LineFollower(March[Held, Resolution]):
                     continue
             # One piece is as steep at its walls as it can be: no shorter window is any better.
             blurred = layered and wide > asked.tail and not in_cells
-            if blurred or (layered and (h <= 1.001 * LINES.ratio * since or first)):
-                if since > LINES.layer[in_cells] * total or len(self._done) > LINES.forced:
+            if blurred or (layered and (h <= 1.001 * LINES.ratio * since or begins)):
+                forced = sum(self.course.sign * (window.start - self._began) >= 0 for window in self._done)
+                if since > LINES.layer[in_cells] * total or forced > LINES.forced:
                     return _UNRESOLVED
                 window, following, _ = self._accepted(solved, along, across)
-                self.promised = stop
+                self.layers[self._began] = stop
                 return window, following, since + h
             # A beginning that does not fit also gains little by little: only rounding is that small.
             helpless = easing.is_helpless(worst, count)
-            if easing.is_rounding(worst, h, count, limit=1e-11 if first or layered else 1e-6):
+            if easing.is_rounding(worst, h, count, limit=1e-11 if begins or layered else 1e-6):
                 continue
             easing.before = (worst, h, count)
             # What is left between the points may be a matter of space or of time.

@@ -80,6 +80,22 @@ class Course:
         ahead = [b for b in self.switched if self.sign * (b - t) > 1e-13 * self.total]
         return min(ahead, key=lambda b: self.sign * b, default=self.stop)
 
+    def is_switched(self, t: float) -> bool:
+        """Whether something switches at a time."""
+        return any(abs(b - t) <= 1e-13 * self.total for b in self.switched)
+
+    def beside(self, t: float, way: float) -> float:
+        """A moment before (``way`` -1) or after (+1) what switches at a time; else the time itself."""
+        if not self.is_switched(t):
+            return t
+        return t + way * self.sign * 4e-15 * max(abs(t), self.total)
+
+    def moments(self, t: float, stop: float, nodes: Array) -> Array:
+        """Those of a window: what switches at its end has not done so yet."""
+        times = t + (stop - t) * nodes
+        times[-1] = self.beside(stop, -1.0)
+        return np.asarray(times)
+
     def fitted(self, t: float, h: float) -> float:
         """A length that leaves no tiny window before the next end."""
         left = self.sign * (self.end(t) - t)
@@ -171,10 +187,11 @@ class March(ABC, Generic[S, R]):
     tries: int = 0
     rough: float | None = None
     """Since when the beginning was not resolved."""
-    promised: float | None = None
-    """From when on anything is promised, where the beginning contradicts what holds at the sides."""
     halvings: ClassVar[int] = 0
     """Failures of a window of the second solution, whose windows are given: each time it is halved."""
+    layers: dict[float, float] = field(default_factory=dict)
+    """Where the beginning, or what begins at a switch, contradicts what holds at the sides: when that is, and
+    from when on anything is promised."""
     _sizes: Array = field(default_factory=lambda: np.empty(0))
     """How large each unknown was until now."""
     _done: list[Window] = field(default_factory=list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from pibls.search.beginning import State, moved
 from pibls.search.chain import Places
 from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
-from pibls.search.march import NoWindowError
+from pibls.search.march import Course, NoWindowError
 from pibls.search.resolution import Resolution
 from pibls.search.thresholds import LINES
 from pibls.solver.stages import Stages
@@ -73,6 +74,10 @@ class WindowSolver:
     _varied: int = 0
     """For how many more matrices means over space are not tried: the coefficients vary too much."""
 
+    @cached_property
+    def course(self) -> Course:
+        return Course.of(self.places.evolution, self.places.bench.lowered)
+
     def solve(
         self, lines: Lines, state: State, past: Past | None, t: float, stop: float, sizes: Array
     ) -> tuple[Array, Array]:
@@ -81,8 +86,7 @@ class WindowSolver:
         ``sizes`` is how large each unknown was before. Raises a `NoWindowError`.
         """
         st, h = self.stages, stop - t
-        times = t + h * st.nodes
-        times[-1] = stop
+        times = self.course.moments(t, stop, st.nodes)
         moments = lines.at(times)
         # Unknowns without a rate have no beginning: the last window's end is as good a start as any.
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)

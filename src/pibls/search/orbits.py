@@ -170,6 +170,9 @@ class OrbitPlan(Plan):
             keep = (t >= low) & (t <= high)
             points[region] = chosen.select(keep)
         X = np.concatenate([self._where(path).all, *(p.sites[0] for r, p in points.items() if r.is_inside)])
+        # At a switch itself the equation is that of one side, and the function may be that of the other.
+        switched = np.array([level for _, level in bench.lowered.interfaces.planes])
+        X = X[(np.abs(X - switched) > 1e-14 * (high - low)).all(axis=1)]
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = float(np.median(np.diff(space.edges)))
         judged, values = residuals_at(bench.lowered, points, space, w, np.array([[0.0, half]]))

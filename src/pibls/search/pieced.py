@@ -25,18 +25,12 @@ from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
+from pibls.search.thresholds import PIECED
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
-
-_MIRROR = 0.7  # functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …
-_FILLING = 0.5  # … and as many waves in each inclusion as outside gave a hundred times the residual)
-_WHOLE = 1e-6  # relative: pieces of an integral make up the whole of it
-_NEAR, _AWAY = 1e-5, 1e-8  # of the domain: an end that is that close to a corner is at it; points are not
-_CLOSER, _LEVELS, _HELD_LEVELS = 0.6, 28, 12  # points of an interface towards a corner
-_BESIDE = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,12 @@ class PieceFamily:
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
         some = any(self.gaps)
-        return tuple(1.0 if mine or not some else _FILLING for mine in self.gaps)
+        return tuple(1.0 if mine or not some else PIECED.filling for mine in self.gaps)
 
     @property
     def shares(self) -> tuple[float, ...]:
         """The functions of each piece, in the same units."""
-        return tuple(w * (1.0 + _MIRROR * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
+        return tuple(w * (1.0 + PIECED.mirror * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
 
     def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
         """About ``nodes`` functions in all, at ``shrink`` times the scale of the scale-width rule."""
@@ -84,7 +78,7 @@ class PieceFamily:
         waves = self._waves(nodes, shrink)
         if not mine:
             return waves
-        beside = self._waves(_MIRROR * nodes, shrink)
+        beside = self._waves(PIECED.mirror * nodes, shrink)
         return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine)))
 
     def _waves(self, nodes: float, shrink: float) -> Waves:
@@ -184,14 +178,18 @@ class Pieced:
         def away(X: Array) -> Array:
             return np.asarray(np.linalg.norm(X[:, None, :] - corners, axis=2).min(axis=1) / size)
 
-        shares = 0.5 * _CLOSER ** np.arange(_LEVELS) if fitted else 0.5 ** (np.arange(_HELD_LEVELS) + 1.5)
+        shares = (
+            0.5 * PIECED.closer ** np.arange(PIECED.levels)
+            if fitted
+            else 0.5 ** (np.arange(PIECED.held_levels) + 1.5)
+        )
         parts = []
         for face in region.faces:
             for end, U in ((0.0, shares), (1.0, 1.0 - shares)):
-                if away(face.at(np.array([[end]]), rng).points)[0] < _NEAR:
+                if away(face.at(np.array([[end]]), rng).points)[0] < PIECED.near:
                     there = face.at(U[:, None], rng)
                     parts.append(PointSet((there.points,), there.normals))
-        kept = away(found.sites[0]) > _AWAY
+        kept = away(found.sites[0]) > PIECED.away
         return PointSet.joined([PointSet((found.sites[0][kept],), found.normals[kept]), *parts])
 
     def _regions(
@@ -232,7 +230,7 @@ class Pieced:
         whole = r.region.place(self.materials.domain, points, rng, name=r.name).weights
         mine = None if found is None else found.weights
         assert whole is not None
-        if mine is None or not np.allclose(mine.sum(1), whole.sum(1), rtol=_WHOLE):
+        if mine is None or not np.allclose(mine.sum(1), whole.sum(1), rtol=PIECED.whole):
             raise ProblemError(
                 r.name,
                 expected="an integral over the domain, a shape, a part of the boundary, or a line that "
@@ -258,7 +256,7 @@ class Pieced:
         mine = self.family.gaps[number]
         if not mine:
             return X
-        piece, n = self.pieces[number], int(len(X) * _MIRROR / (1.0 + _MIRROR * len(mine)))
+        piece, n = self.pieces[number], int(len(X) * PIECED.mirror / (1.0 + PIECED.mirror * len(mine)))
         out = [X[: len(X) - len(mine) * n]]
         low, high = piece.bounds.T
         for centre, radius in mine:
@@ -275,7 +273,7 @@ class Pieced:
     def _kept(self, found: PointSet, piece: Piece) -> PointSet:
         box = piece.bounds
         X = found.sites[0]
-        mine = piece.locates(X - _BESIDE * (box[:, 1] - box[:, 0]).min() * found.normals)
+        mine = piece.locates(X - PIECED.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
         return found.select(mine)
 
     def held_out(

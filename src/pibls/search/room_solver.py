@@ -18,7 +18,7 @@ from pibls.linalg.bordered import Bordered
 from pibls.linalg.shifted import Dense, Shifted
 from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
-from pibls.search.march import NoWindowError
+from pibls.search.march import Course, NoWindowError
 from pibls.search.room import Room, RoomPlaces
 from pibls.search.thresholds import LINES, ROOMS
 from pibls.solver.stages import Stages
@@ -84,9 +84,8 @@ class RoomSolver:
         """
         st, h, room = self.stages, stop - t, state.room
         lines = room.lines
-        times = t + h * st.nodes
-        times[-1] = stop
-        moments = lines.at(times)
+        course = Course.of(self.places.evolution, self.places.bench.lowered)
+        moments = lines.at(course.moments(t, stop, st.nodes))
         shape = (1, lines.unknowns, lines.functions, st.count)
         U = np.repeat(state.rates[0][..., None], st.count, axis=-1)
         if not lines.is_linear:

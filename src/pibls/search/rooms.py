@@ -188,7 +188,7 @@ class RoomFollower(March[State, int]):
     def _window(self, state: State, t: float, h: float) -> tuple[Window, State, float] | str:
         first, total = not self._done, self.course.total
         since = abs(t - self.evolution.start)
-        layered = self.promised is not None and self.promised == t
+        layered = t in self.layers.values()
         if first and self._contradicts(state):
             layered, h = True, ROOMS.shortest * total
         easing = Easing(self.demand)
@@ -215,7 +215,7 @@ class RoomFollower(March[State, int]):
                 if since > ROOMS.layer * total:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
-                self.promised = stop
+                self.layers[self.evolution.start] = stop
                 return window, following, since + h
             worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
             helpless = easing.is_helpless(worst, degree)

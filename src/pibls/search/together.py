@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.radau import Radau
-from pibls.solver.collocation import Collocation
+from pibls.solver.collocation import Collocation, just_before
 
 _NUMBERS = 2_000_000  # entries of the matrices that are made at once
 
@@ -67,7 +67,7 @@ class Together:
         """The points of some windows, (windows, s); the end is taken from within."""
         start, half = self.edges[:-1][part], self.half[part]
         t = start[:, None] + half[:, None] * (self.collocation.radau.points + 1.0)
-        t[:, -1] = np.nextafter(t[:, -1], start)
+        t[:, -1] = just_before(t[:, -1], start)
         return t
 
     def move(self, part: slice, delta: Array, states: Array) -> None:

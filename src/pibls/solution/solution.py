@@ -89,6 +89,13 @@ class Solution(SolutionDoors):
                 " The beginning does not fit what holds at the sides: the estimate is for all times from "
                 f"{self.notes['promised']:.3g} on; error.over_time() has those before."
             )
+        later = [layer for layer in self.notes.get("layers", ()) if layer[1] != self.notes.get("promised")]
+        if later:
+            spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_NAMED])
+            text += (
+                " What switches does not fit what was there before: the estimate leaves out the times until "
+                f"{spans}{' and others' if len(later) > _NAMED else ''}; error.over_time() has them."
+            )
         if self.notes.get("lost") is not None:
             text += f" No digit is left after {self.notes['lost']:.6g}."
         if corners:

@@ -39,6 +39,11 @@ class Piece:
         return np.asarray(self.half ** -line.derivatives[:, None])
 
 
+def just_before(end: Array, start: Array | float) -> Array:
+    """An end that is rounded, from within: start + (end - start) may be off by a number or two."""
+    return np.asarray(end - np.sign(end - start) * 4.0 * np.spacing(np.maximum(np.abs(end), np.abs(start))))
+
+
 @dataclass(frozen=True)
 class Settled:
     """A window that Newton's method has settled in."""
@@ -68,7 +73,7 @@ class Collocation:
         """The points and the places between them; the end is taken from within, where nothing has jumped."""
         r = self.radau
         t = start + half * (r.grid + 1.0)
-        t[r.s - 1] = np.nextafter(t[r.s - 1], start)
+        t[r.s - 1] = just_before(t[r.s - 1], start)
         return np.asarray(t)
 
     def derivatives(self, piece: Piece) -> Array:

@@ -8,7 +8,7 @@ when they are wrong, not trust.
 from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
 from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
-from pibls.search.thresholds.singular import CORNERED
+from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED
 from pibls.search.thresholds.solving import DEFAULT, WAVES, Thresholds
 
 __all__ = [
@@ -18,12 +18,14 @@ __all__ = [
     "CORNERED",
     "COUNTS",
     "DEFAULT",
+    "ENRICH",
     "FAMILY",
     "FOLLOWING",
     "LINES",
     "LOOP",
     "MARCH",
     "ORBITS",
+    "PIECED",
     "PRODUCTS",
     "RATES",
     "REPEATED",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -14,3 +14,47 @@ class CorneredThresholds:
 
 
 CORNERED = CorneredThresholds()
+
+
+@dataclass(frozen=True)
+class EnrichThresholds:
+    """Functions beside waves (`search.enrich`)."""
+
+    strong: float = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
+    most_corners: int = 24  # corners, the strongest first
+    levels: int = 12  # held-out points towards a corner, at so many distances …
+    angles: int = 5  # … and angles
+    beside: float = 1e-9  # of the domain: points as close to a corner are moved away
+    left: tuple[float, ...] = (8.0, 12.0, 15.5, 19.5, 26.0, 33.0, 41.0)
+    """E^-left is left out around holes, attempt after attempt."""
+    corners: tuple[int, ...] = (500, 1000, 2000, 4000)  # functions at all corners together
+    least_share: float = 0.1  # of the highest power: fewer functions than that share of it are no basis
+    summed: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 40})
+    """Halvings towards a corner: 20 integrate r^(1/2) to rounding; the pressure of a system may be
+    1/r."""
+    in_box: tuple[int, int] = (36, 1000)
+    """Points of a rule inside the smallest boxes, and more in one that is the whole domain."""
+    held: float = 6.0  # points that judge each rim are those of e^-6
+
+
+ENRICH = EnrichThresholds()
+
+
+@dataclass(frozen=True)
+class PiecedThresholds:
+    """Pieces of several materials (`search.pieced`)."""
+
+    mirror: float = 0.7
+    """Functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …"""
+    filling: float = 0.5
+    """… and as many waves in each inclusion as outside gave a hundred times the residual)."""
+    whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
+    near: float = 1e-5  # of the domain: an end that is that close to a corner is at it …
+    away: float = 1e-8  # … and points are not
+    closer: float = 0.6  # of the way that is left: the next point of an interface towards a corner
+    levels: int = 28  # … so many of them,
+    held_levels: int = 12  # … and of those that judge
+    beside: float = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
+
+
+PIECED = PiecedThresholds()
