@@ -7,7 +7,7 @@ Measurements of issue 12, stored in docs/data/cell_costs.json:
 - the same cells tied to each other, T₁w₁ = T₂w₂ (as `Decomposed` was, eliminated by minimum degree), and to
   traces of their own, both with today's QR, in one process;
 - four times the cells at the same number of functions in each, from 64 to 1,600 cells: processor seconds, and
-  the most memory that the solve adds to a process that has solved a small one before;
+  the most memory that the solve holds at any time, traced in a second one;
 - one solve through the front door, a peak in a disc, with no, one and two local Dask workers.
 
     git worktree add /tmp/before d685bed
@@ -120,21 +120,18 @@ def tied_to_each_other(system: Any, space: Cells) -> tuple[Blocks, np.ndarray[An
 
 
 def grown(side: int) -> dict[str, float]:
-    """One linear solve in side × side cells, and what it adds to the memory of the process."""
+    """One linear solve in side × side cells: seconds, and what it holds at most, traced."""
     import resource
+    import tracemalloc
 
     _solved(2)
-    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
-    before = int(pages) * resource.getpagesize()
     functions, seconds = _solved(side)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-    return {
-        "cells": side**2,
-        "functions": functions,
-        "seconds": seconds,
-        "bytes": most,
-        "added": most - before,
-    }
+    tracemalloc.start()
+    _solved(side)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {"cells": side**2, "functions": functions, "seconds": seconds, "bytes": most, "held": held}
 
 
 def _solved(side: int) -> tuple[int, float]:

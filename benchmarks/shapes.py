@@ -1,4 +1,4 @@
-"""Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4 where cheap.
+"""Shapes, fields and many dimensions: error, estimate and processor seconds, seeds 0 to 4.
 
 Beside them NGSolve to the wanted error, meshing included (`benchmarks.shape_peers`), in the same run.
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 import warnings
 from pathlib import Path
@@ -81,36 +82,39 @@ def main(words: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", action="append", help="part of a name")
-    parser.add_argument("--seeds", type=int, nargs="+", default=None)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins after these")
     parser.add_argument("--dry", action="store_true", help="store nothing")
     parser.add_argument("--keep", action="store_true", help="keep what is stored of other problems")
     given = parser.parse_args(words)
+    began = time.monotonic()
+    chosen = [e for e in ENTRIES if not given.only or any(word in e.name for word in given.only)]
+    order = [e.name for e in ENTRIES]
     runs: list[dict[str, Any]] = []
     if given.keep and OUT.exists():
-        chosen = [e.name for e in ENTRIES if not given.only or any(word in e.name for word in given.only)]
-        runs = [run for run in json.loads(OUT.read_text()) if run["name"] not in chosen]
-    for entry in ENTRIES:
-        if given.only and not any(word in entry.name for word in given.only):
-            continue
-        for seed in given.seeds or (range(5) if entry.cheap else (0,)):
+        names = {e.name for e in chosen}
+        runs = [run for run in json.loads(OUT.read_text()) if run["name"] not in names]
+    # Seed by seed, so that every problem has been run before the time is over.
+    for number, seed in enumerate(given.seeds):
+        for entry in chosen:
+            if time.monotonic() - began > 60.0 * given.minutes:
+                return
             try:
                 run = measured(entry, seed, given.limit)
             except Exception as e:
                 print(f"{entry.name:26s} {seed} {type(e).__name__}: {str(e)[:300]}", flush=True)
                 continue
-            runs.append(run)
             print(line(run), flush=True)
-        if runs and runs[-1]["name"] == entry.name:
-            peer = beside(entry)
+            peer = beside(entry) if number == 0 else None
             if peer is not None:
-                runs[-1]["ngsolve"] = peer
+                run["ngsolve"] = peer
                 print(f"{'':26s}   NGSolve, order {peer['order']:.0f}: error {peer['error']:.1e}, "
                       f"{peer['seconds']:.2f} s", flush=True)  # fmt: skip
-        if not given.dry:
-            order = [e.name for e in ENTRIES]
-            kept = sorted(runs, key=lambda run: (order.index(run["name"]), run["seed"]))
-            OUT.write_text(json.dumps(kept, indent=1) + "\n")
+            runs.append(run)
+            if not given.dry:
+                kept = sorted(runs, key=lambda run: (order.index(run["name"]), run["seed"]))
+                OUT.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -289,3 +289,22 @@ def test_several_parts_of_a_boundary_are_joined_by_or() -> None:
             [sp.Eq(u.diff(x, 2), 1)],
             [pibls.Dirichlet(u, 0, on=[sp.Eq(x, 0), sp.Eq(x, 1)])],
         )
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_beginning_with_more_than_it_needs(fits: bool) -> None:
+    """Heat with u_t given at the start besides: what it is anyway is solved, else there is none."""
+    w = sp.Function("w")(x, t)
+    rate = -(sp.pi**2) * sp.sin(sp.pi * x) if fits else 0
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [sp.Eq(w.diff(t), w.diff(x, 2))],
+        [pibls.Initial(w, sp.sin(sp.pi * x)), pibls.Initial(w.diff(t), rate), pibls.Dirichlet(w, 0)],
+    )
+    if fits:
+        assert pibls.solve(problem).converged
+        return
+    with pytest.warns(pibls.ConvergenceWarning, match="may contradict each other"):
+        solution = pibls.solve(problem)
+    assert solution.status is pibls.Status.NO_SOLUTION
+    assert not math.isfinite(solution.error.max)

@@ -62,7 +62,7 @@ def _dense(runs: Sequence[Run], dense: Mapping[str, Run]) -> str:
 
 def _grown(runs: Sequence[Run]) -> str:
     rows = [
-        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{r['added'] / 2**30:.2f} GiB")
+        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{r['held'] / 2**30:.3f} GiB")
         for r in runs
     ]
     return table(("cells", "functions", "CPU s", "memory"), rows)
@@ -82,7 +82,7 @@ def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]
     runs = sorted((r for r in found["runs"] if r["name"] in order), key=lambda r: order[r["name"]])
     by_cells = {r["cells"]: r for r in costs["grown"]}
     small = next(r for c, r in sorted(by_cells.items()) if c > 100 and 4 * c in by_cells)
-    large = by_cells[4 * small["cells"]]
+    first, large = by_cells[small["cells"] // 4], by_cells[4 * small["cells"]]
     return {
         "table": _problems(runs, found["peers"]),
         "runs": str(len(runs)),
@@ -99,7 +99,10 @@ def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]
         "from_cells": f"{small['cells']:,}",
         "to_cells": f"{large['cells']:,}",
         "ratio": f"{large['seconds'] / small['seconds']:.1f}",
-        "ratio_bytes": f"{large['added'] / small['added']:.1f}",
+        "ratio_bytes": f"{large['held'] / small['held']:.2f}",
+        "first_cells": f"{first['cells']:,}",
+        "first_ratio": f"{small['seconds'] / first['seconds']:.1f}",
+        "first_bytes": f"{small['held'] / first['held']:.2f}",
         "table_shared": _shared(costs["shared"]),
     }
 

@@ -41,7 +41,7 @@ def _without_deltas(form: Form) -> Form:
 def state_conditions(
     conditions: tuple[Any, ...], domain: Domain, language: Language, interior: tuple[Form, ...]
 ) -> list[Statement]:
-    labels = _distinct([c.label for c in conditions])
+    labels = distinct([c.label for c in conditions])
     sums = [
         totals(r, c.on, domain, language, label)
         if (r := c.residual(language.coordinates)).has(integral)
@@ -131,7 +131,7 @@ def _periodic_forms(
     return out
 
 
-def _distinct(labels: list[str]) -> list[str]:
+def distinct(labels: list[str]) -> list[str]:
     out = []
     for i, label in enumerate(labels):
         before = labels[:i].count(label)

@@ -11,27 +11,40 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.diagnose.junctions import junctions_of
+from pibls.domain import box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.distributed import Distributed
 from pibls.linalg.engine import HERE, Engine, Here
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
 from pibls.problem import Problem
-from pibls.problem.lowering import lower
+from pibls.problem.lowering import Residual, lower
 from pibls.problem.materials import in_one_piece, materials_of
+from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Norms, at_least, compare, unknowns_at
+from pibls.search.estimate import (
+    UNCHECKED,
+    ErrorEstimate,
+    Norms,
+    at_least,
+    compare,
+    norms_by_name,
+    unknowns_at,
+)
+from pibls.search.evolution import surplus_of
 from pibls.search.loop import Search
 from pibls.search.thresholds import DEFAULT
 from pibls.search.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
-from pibls.system.points import Points
+from pibls.system.judging import residuals_at
+from pibls.system.points import Points, place
 
+_SURPLUS = 64  # points at which what a beginning has too much is looked at
 _RESOLVED = 1e-6  # held-out residual, relative to its own terms, that counts as solved
 
 
@@ -83,6 +96,9 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
+    surplus = surplus_of(lowered, domain)
+    if surplus:
+        return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if "corners" not in problem.derived:
         wedges = worst_wedges(lowered, domain)
         found = () if wedges else worst_corners(lowered, domain)
@@ -125,6 +141,23 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
+
+
+def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
+    """What begins with more than it needs is followed without that, and judged by it."""
+    names = {r.name for r in surplus}
+    labels = distinct([c.label for c in problem.conditions])
+    kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
+    reduced = Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
+    answer = _run(reduced, request, budget)
+    part = replace(lower(problem), residuals=tuple(surplus))
+    where = place(part, problem.domain, Points(1, 1, _SURPLUS), np.random.default_rng(request.seed))
+    judged, _ = residuals_at(part, where, answer.space, answer.weights, box_of(problem.domain))
+    norms = norms_by_name(judged)
+    answer = replace(answer, residuals=answer.residuals | norms)
+    if max(n.relative for n in norms.values()) <= max(10.0 * request.tol, DEFAULT.small):
+        return answer
+    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:

@@ -65,6 +65,25 @@ def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
     return None
 
 
+def surplus_of(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
+    """The beginnings that an evolution does not need: those beyond ∂_t^j u for all j below the order."""
+    if time_of(domain) is None:
+        return ()
+    axis, start = lowered.dimension - 1, float(box_of(domain)[-1, 0])
+    orders = orders_in(lowered, axis)
+    kinds = [_kind(r.region, domain, axis, start) for r in lowered.residuals]
+    beginning = [i for i, kind in enumerate(kinds) if kind == "start"]
+    if None in kinds or len(beginning) <= sum(orders):
+        return ()
+    kept: dict[tuple[int, int], int] = {}
+    for i in beginning:
+        r = lowered.residuals[i]
+        if len(r.linear) == 1 and not r.nonlinear and sum(r.linear[0].alpha) == r.linear[0].alpha[axis]:
+            kept.setdefault((r.linear[0].unknown, r.linear[0].alpha[axis]), i)
+    needed = [kept.get((k, j)) for k, order in enumerate(orders) for j in range(order)]
+    return () if None in needed else tuple(i for i in beginning if i not in needed)
+
+
 def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
     """The highest derivative of each unknown along an axis in the equations."""
     out = [0] * lowered.unknowns
