@@ -75,6 +75,33 @@ def test_a_chessboard() -> None:
     assert abs(solution(0.2, 0.3) - 0.4219521261) < 1e-9
 
 
+def test_two_arcs_meet() -> None:
+    """0 on one arc and 1 on the other: the angle at which both ends of the lens are seen."""
+    left, right = (pibls.Disk((x, y), (c, 0), 1) for c in (-0.5, 0.5))
+    sides = [pibls.Dirichlet(u, 1, on=left), pibls.Dirichlet(u, 0, on=right)]
+    solution = pibls.solve(pibls.Problem(left & right, [sp.Eq(LAPLACE, 0)], sides), tol=1e-6)
+    X = (left & right).interior(500, np.random.default_rng(3)).T
+    z, c = X[0] + 1j * X[1], 0.5j * np.sqrt(3)
+    exact = np.angle((c - z) / (c + z) / np.exp(-1j * np.pi / 3)) / (2 * np.pi / 3)
+    error = min(np.abs(solution(*X) - e).max() for e in (exact, 1 - exact))
+    assert solution.converged
+    assert error <= solution.error.max < 1e-6
+
+
+def test_a_level_set_has_corners() -> None:
+    """An L-shape as Max and Min is the polygon."""
+    bounds = {x: (-2, 2), y: (-2, 2)}
+    made = pibls.Implicit(sp.Max(sp.Abs(x) - 1, sp.Abs(y) - 1, sp.Min(x, -y)), bounds)
+    drawn = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    one, two = (
+        pibls.solve(pibls.Problem(shape, [sp.Eq(LAPLACE, -1)], [pibls.Dirichlet(u, 0)]), tol=1e-8)
+        for shape in (made, drawn)
+    )
+    X = drawn.interior(500, np.random.default_rng(4)).T
+    assert one.converged
+    assert np.abs(one(*X) - two(*X)).max() < 1e-8 * two(*X).max()
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

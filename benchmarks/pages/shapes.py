@@ -19,7 +19,8 @@ The last column is NGSolve: the processor seconds, meshing included, of the firs
 a fixed mesh whose error is within what was wanted; in the same run. It was not asked for an estimate of its
 error. Shapes that it has no mesh for here (a level set, a spline) and problems that were not set up for it
 have none. The cavities are compared with elements of order 9, graded towards the corners, at 1,073 points
-further than 0.1 from the upper ones. Its meshes were not tuned: in the ball a finer one took 10 s at order 12.
+further than 0.1 from the upper ones. Its meshes were not tuned: in the
+ball a finer one took 10 s at order 12.
 
 One commit, three processes: seed 0 of everything beside NGSolve, the cavities, and seeds 1 to 4 of what
 takes about a second.

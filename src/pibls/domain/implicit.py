@@ -84,9 +84,11 @@ class Implicit(Combined):
     @cached_property
     def faces(self) -> tuple[Face, ...]:
         around = box_of(self.box)
-        level = self._level.faces(around, self)
+        laws = _laws(self.expression) if len(around) == 2 else [self.expression]
+        levels = [Level(f, self.box.coordinates, "Implicit(expression)") for f in laws]
+        level = [(f, n) for n, one in enumerate(levels, 1) for f in one.faces(around, self)]
         frame = tuple(face.mapped(_STAY[len(around)], self) for face in self.box.faces)
-        found = trim(self, around, [*((f, 0) for f in level), *((f, 1) for f in frame)], warn=False)
+        found = trim(self, around, [*level, *((f, 0) for f in frame)], warn=False)
         if not found:
             raise empty(self)
         if not level:
@@ -131,4 +133,23 @@ def _difference(expression: Any) -> Any:
     return expression
 
 
+def _laws(f: Any) -> list[Any]:
+    """The smooth expressions that a Max, a Min or an Abs is made of: between two of them is a corner."""
+    found = [f]
+    while any(e.has(sp.Max, sp.Min, sp.Abs) for e in found):
+        out: dict[Any, None] = {}
+        for e in found:
+            # Those within others come first, so that what replaces one has none left.
+            bent = sorted(e.atoms(sp.Max, sp.Min, sp.Abs), key=sp.count_ops)
+            branches = [e] if not bent else (
+                [bent[0].args[0], -bent[0].args[0]] if isinstance(bent[0], sp.Abs) else bent[0].args
+            )  # fmt: skip
+            out |= dict.fromkeys(e.xreplace({bent[0]: b}) if bent else e for b in branches)
+        found = [e for e in out if e.free_symbols]
+        if len(found) > _LAWS:
+            return [f]
+    return found
+
+
+_LAWS = 16
 _STAY = {d: Affine(tuple(map(tuple, np.eye(d).tolist())), (0.0,) * d) for d in (2, 3)}

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import ON, Boundary, Face
+from pibls.domain.face import ON, Boundary, Face, Keep
 from pibls.errors import ShapeWarning
 
 _NEAR = 0.02  # of the bounds: other faces that far away may still cut
+_CLOSELY, _KNOWN = 3e-14, 0.9  # ends of arcs are then exact: values that jump there tell 1e-9 from zero
+_PLACES = (np.arange(64) + 0.5) / 64
 _SLIVER = 1e-7  # of the bounds: shorter pieces are rounding
 
 
@@ -33,16 +35,28 @@ def trim(
     lengths = around[:, 1] - around[:, 0]
     dense = [face.dense() for face, _ in candidates]
     boxes = [(X.min(axis=0), X.max(axis=0)) for X in dense]
-    step = ON * float(lengths.min())
+    size = float(lengths.min())
 
-    def bounds_domain(boundary: Boundary) -> Mask:
-        X, N = boundary.points, boundary.normals
-        return np.asarray(domain.contains(X - step * N) & ~domain.contains(X + step * N), dtype=np.bool_)
+    def beside(boundary: Boundary, step: float) -> tuple[Mask, Mask]:
+        away = step * size * boundary.normals
+        inner, outer = (domain.contains(boundary.points + sign * away) for sign in (-1.0, 1.0))
+        return np.asarray(inner, dtype=np.bool_), np.asarray(outer, dtype=np.bool_)
 
-    def is_within(boundary: Boundary) -> Mask:
-        X, N = boundary.points, boundary.normals
-        both = domain.contains(X - step * N) & domain.contains(X + step * N)
-        return np.asarray(both & ~fills(number, X) if fills else both, dtype=np.bool_)
+    def keeps(face: Face, number: int) -> Keep:
+        """Whether a point bounds the domain, asked as close to the face as the face is known."""
+        step = ON
+        if face.has_chart and face.dimension == 1:
+            there = face.at(_PLACES[:, None], np.random.default_rng(0))
+            same = [a == b for a, b in zip(beside(there, ON), beside(there, _CLOSELY), strict=True)]
+            step = _CLOSELY if np.mean(same) > _KNOWN else ON
+
+        def keep(boundary: Boundary) -> Mask:
+            inner, outer = beside(boundary, step)
+            if not face.is_thin:
+                return inner & ~outer
+            return inner & outer & ~fills(number, boundary.points) if fills else inner & outer
+
+        return keep
 
     out: list[Face] = []
     owners: list[int] = []
@@ -54,13 +68,13 @@ def trim(
             for j, X in enumerate(dense)
             if candidates[j][1] != number and np.all((boxes[j][0] <= high) & (boxes[j][1] >= low))
         ]
-        beside = np.concatenate([np.empty((0, len(lengths))), *near])
+        around_it = np.concatenate([np.empty((0, len(lengths))), *near])
         first = [
             f
             for f, n, j in zip(out, owners, places, strict=True)
             if n != number and np.all((boxes[j][0] <= high) & (boxes[j][1] >= low))
         ]
-        for part in face.trimmed(is_within if face.is_thin else bounds_domain, beside):
+        for part in face.trimmed(keeps(face, number), around_it):
             for left in _without(part, first, lengths):
                 if left.dimension == 0 or left.measure(lengths) > _SLIVER ** max(left.dimension, 1):
                     out.append(left)
@@ -107,8 +121,12 @@ def _without(face: Face, others: list[Face], lengths: Array) -> tuple[Face, ...]
             taken |= other.touches(boundary.points, tolerance)
         return ~taken
 
-    # A crossing is one point; only where several in a row are taken do faces coincide.
-    if np.mean(free(Boundary(X, np.zeros_like(X), (None,) * len(X)))) > 1 - 1.5 / len(X):
+    # At a crossing one point is taken, at its ends another face begins: only where two in a row are taken do
+    # faces coincide.
+    taken = ~free(Boundary(X, np.zeros_like(X), (None,) * len(X)))
+    if face.dimension == 1 and not np.any(taken[1:] & taken[:-1]):
+        return (face,)
+    if np.mean(~taken) > 1 - 1.5 / len(X):
         return (face,)
     return face.trimmed(free, np.concatenate([f.dense() for f in along]))
 
