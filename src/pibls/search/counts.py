@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
+import numpy as np
+
 from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
+from pibls.domain.face import Same
 from pibls.search.thresholds import COUNTS
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
@@ -47,9 +51,15 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
 
 def _longer(domain: Domain) -> float:
     """The boundary of a plane domain over that of its box: holes are not to take the points of the rest."""
-    charts = [face for face in faces_of(domain) if face.has_chart and face.dimension == 1]
-    sides = 2.0 * len(charts) if time_of(domain) is not None else 4.0
-    return max(sum(face.measure(lengths_of(domain)) for face in charts) / sides, 1.0) if charts else 1.0
+    lengths = tuple(lengths_of(domain).tolist())
+    return _longer_of(Same(faces_of(domain)), lengths, time_of(domain) is not None)
+
+
+@lru_cache(maxsize=32)
+def _longer_of(same: Same, lengths: tuple[float, ...], timed: bool) -> float:
+    charts = [face for face in same.faces if face.has_chart and face.dimension == 1]
+    sides = 2.0 * len(charts) if timed else 4.0
+    return max(sum(face.measure(np.array(lengths)) for face in charts) / sides, 1.0) if charts else 1.0
 
 
 def _stretch(spec: Choice, d: int) -> list[float]:

@@ -20,13 +20,17 @@ _ROUNDS = 12
 Masking = Callable[[Boundary], Mask]
 
 
+def _any(face: Face) -> bool:
+    return True
+
+
 def cover(
     domain: Domain,
     points: Points,
     rng: np.random.Generator,
     box: Array | None,
     owns: Masking | None,
-    admits: Callable[[Face], bool] = lambda face: True,
+    admits: Callable[[Face], bool] = _any,
     probes: int = PROBES,
 ) -> Boundary:
     """Boundary points that a region owns (None: all), of the faces it admits.
@@ -34,8 +38,11 @@ def cover(
     How much of a face that is, is found out at so many ``probes``.
     """
     d = len(domain.coordinates)
+    name = points.boundary_rule or points.rule
     if box is None:
         faces, lengths = faces_of(domain), lengths_of(domain)
+        if name in _TENSOR and admits is _any and all(f.has_chart for f in faces):
+            return _ruled(Same(faces), tuple(lengths.tolist()), owns, points.boundary, name, probes)
         sizes = _sizes(Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
         shares = _shares(Same(faces), owns, probes)
@@ -47,13 +54,24 @@ def cover(
         shares = np.array([_share(f, owns, probes) for f in faces])
     shares = shares * np.array([admits(f) for f in faces])
     counts = _apportion(points.boundary * sizes * shares / total)
-    name = points.boundary_rule or points.rule
     parts = [
         _cover_face(face, owns, int(n), share, name, rng)
         for face, n, share in zip(faces, counts, shares, strict=True)
         if n
     ]
     return join(parts, d)
+
+
+@lru_cache(maxsize=64)
+def _ruled(
+    same: Same, lengths: tuple[float, ...], owns: Masking | None, n: int, name: str, probes: int
+) -> Boundary:
+    """Where nothing is drawn at random the points are the same at every attempt, and in every solve."""
+    sizes, shares = _sizes(same, lengths), _shares(same, owns, probes)
+    counts = _apportion(n * sizes * shares / sizes.sum())
+    rng = np.random.default_rng(0)
+    pairs = zip(same.faces, counts, shares, strict=True)
+    return join([_cover_face(f, owns, int(m), s, name, rng) for f, m, s in pairs if m], len(lengths))
 
 
 @lru_cache(maxsize=8)
