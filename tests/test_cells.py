@@ -174,3 +174,25 @@ def test_cells_are_graded_towards_a_corner_that_nobody_named() -> None:
     assert len(boxes) < 250
     far = np.abs(boxes).min(axis=2).max(axis=1) > 0.3
     assert sizes[far].min() > 0.1
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_where_the_time_is_over_the_last_division_tells_of_the_error(rounds: int) -> None:
+    """-Δu = 1 is singular in the corners of a square: the error is largest there."""
+    from pibls.search.budget import Budget
+    from pibls.search.cells import CellPlan
+    from pibls.search.estimate import unknowns_at
+
+    plan = CellPlan(bench(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))
+    plan.advance()
+    plan.conclude()
+    assert not plan.error.checked  # there is nothing yet to compare with
+    for _ in range(rounds - 1):
+        plan.advance()
+    plan.conclude()
+    assert plan.best is not None
+    X = np.random.default_rng(1).random((400, 2))
+    X = np.concatenate([X, 1e-2 * X])
+    exact = pibls.solve(pibls.Problem(SQUARE, [v.diff(x, 2) + v.diff(y, 2) + 1], [pibls.Dirichlet(v, 0)]))
+    found = unknowns_at(*plan.best.function, X, 1)[0]
+    assert np.abs(found - exact(*X.T)).max() <= plan.error.max < 1e-2

@@ -53,6 +53,8 @@ class CellPlan(Plan):
     """Digits gained by the last attempt."""
     _before: tuple[Space, Array] | None = None
     """What the attempt before found."""
+    _coarser: tuple[Attempt, Seams, tuple[Space, Array]] | None = None
+    """The last attempt, what its seams leave, and the attempt before it."""
     _places: Array = field(default_factory=lambda: np.empty((0, 0)))
     """Where in each cell the residual is largest."""
     _singular: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
@@ -131,6 +133,7 @@ class CellPlan(Plan):
         if self.best is None or not self.error.checked:
             self.best = self._whole(found)
         self.tell(found, None, cells=len(self.tree))
+        self._coarser = None if self._before is None else (found, seams, self._before)
         limit = bench.limits.cell_tail * bench.tol
         if worst > CELLS.close * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
@@ -169,6 +172,20 @@ class CellPlan(Plan):
         short = float(every.max()) * bench.tol / (CELLS.digits * max(excess, bench.tol))
         self.sized = self._refined(found, every, axes, max(0.1 * bench.tol, min(short, bench.tol)))
         self._before = found.function
+
+    def conclude(self) -> None:
+        """As long as divisions gain, the last one changed more than it left."""
+        if self._coarser is None or self.error.checked or self._rate < CELLS.gaining:
+            return
+        bench, (found, seams, before) = self.bench, self._coarser
+        error = compare(found.function, before, bench.lowered.unknowns, self._where(found))
+        error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
+        left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
+        self.best = self._whole(found)
+        self.error = at_least(error, float(left.max()) * self.scales(found))
+
+    def settle(self) -> None:
+        self.conclude()
 
     def _whole(self, found: Attempt) -> Attempt:
         """With something everywhere in the domain."""

@@ -101,6 +101,9 @@ class Search:
             self.status = Status.INTERRUPTED
         except OutOfTimeError:
             self.status = Status.TIME_LIMIT
+            with asked(None):
+                for plan in self.plans:
+                    plan.conclude()
         if self.found is None:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
             few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)

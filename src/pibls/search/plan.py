@@ -60,6 +60,9 @@ class Plan(ABC):
     def settle(self) -> None:  # noqa: B027 - most plans compare as they go
         """Nothing more will be tried: compare with a second solution, if that was not done yet."""
 
+    def conclude(self) -> None:  # noqa: B027 - most plans know nothing more
+        """The time is over: what the attempts until now say of the error, without another one."""
+
     def hear_of(self, found: Attempt | None) -> None:  # noqa: B027 - most plans have no use for it
         """Be told of the best that was found until now, for a nonlinear problem to start from."""
 

@@ -139,6 +139,7 @@ class CellThresholds:
     shallow: int = 3  # … and to a place that is known roughly
     in_the_corner: float = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
     beside: float = 1e-3  # of a cell, from its singular corner: where two solutions are compared
+    gaining: float = 0.3  # digits: a division that gains more changes more than it leaves
     resolved: float = 0.05  # of the residual of zero: what the first cells may leave
     least_fall: float = 0.02  # of what the last division changed is left at least
 
