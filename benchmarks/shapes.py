@@ -86,15 +86,15 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins after these")
     parser.add_argument("--dry", action="store_true", help="store nothing")
-    parser.add_argument("--keep", action="store_true", help="keep what is stored of other problems")
+    parser.add_argument("--keep", action="store_true", help="keep what is stored of other problems and seeds")
     given = parser.parse_args(words)
     began = time.monotonic()
     chosen = [e for e in ENTRIES if not given.only or any(word in e.name for word in given.only)]
     order = [e.name for e in ENTRIES]
     runs: list[dict[str, Any]] = []
     if given.keep and OUT.exists():
-        names = {e.name for e in chosen}
-        runs = [run for run in json.loads(OUT.read_text()) if run["name"] not in names]
+        renewed = {(e.name, seed) for e in chosen for seed in given.seeds}
+        runs = [run for run in json.loads(OUT.read_text()) if (run["name"], run["seed"]) not in renewed]
     # Seed by seed, so that every problem has been run before the time is over.
     for number, seed in enumerate(given.seeds):
         for entry in chosen:
@@ -106,7 +106,8 @@ def main(words: list[str] | None = None) -> None:
                 print(f"{entry.name:26s} {seed} {type(e).__name__}: {str(e)[:300]}", flush=True)
                 continue
             print(line(run), flush=True)
-            peer = beside(entry) if number == 0 else None
+            known = any(r["name"] == entry.name and "ngsolve" in r for r in runs)
+            peer = beside(entry) if number == 0 and not known else None
             if peer is not None:
                 run["ngsolve"] = peer
                 print(f"{'':26s}   NGSolve, order {peer['order']:.0f}: error {peer['error']:.1e}, "
