@@ -148,10 +148,10 @@ class GaussNewton:
             if factors is None or needed < cut:
                 if steps:
                     J, b = system.linearise(v)
-                cut, steps = needed, steps + 1
+                cut, steps, own = needed, steps + 1, True
                 factors = self.linear.factor_scaled(J, rows, cut)
             else:
-                b = J @ w - r  # the factored Jacobian serves again
+                b, own = J @ w - r, False  # the factored Jacobian serves again
             target = factors.apply(b)
             moved, r_new, loss_new = _backtrack(system, w, target, rows, loss)
             predicted = _norm(J @ target - b, rows)
@@ -159,12 +159,17 @@ class GaussNewton:
                 # What is left is what the truncation leaves, not what the linearisation neglects.
                 limit *= _TIGHTEN
             if not loss_new < loss:
+                if not own:
+                    factors = None  # that of another place does not lead on
+                    continue
                 if cut <= floor or stuck:
                     status = Status.SOLVED
                     break
                 limit, stuck = 0.0, stuck + 1
                 continue
-            slow = slow + 1 if cut <= floor and loss_new > _SLOW * loss else 0
+            # Where no pivots are cut off on the way, that says nothing of how near it is.
+            close = cut <= floor and (self.to_the_last or loss_new < _ON_PATH * initial)
+            slow = slow + 1 if close and loss_new > _SLOW * loss else 0
             stuck = stuck + 1 if loss_new > _STUCK * loss else 0
             if loss_new > _CONTRACTION * loss:
                 factors = None  # J has changed too much to serve again
@@ -177,7 +182,9 @@ class GaussNewton:
             left = change * min(change / before, 1.0) if before > 0 else change
             before = change
             settled = left <= self.tolerance * size and (cut <= floor or self.tolerance > _ROUGH)
-            settled |= not self.to_the_last and cut <= floor and loss < _AS_PREDICTED * predicted
+            # From a start that these functions do not have, much may be left, and as much as predicted.
+            near = not self.to_the_last and cut <= floor and relative < _ON_PATH
+            settled |= near and loss < _AS_PREDICTED * predicted
             if settled or slow >= (1 if relative < _FLOOR else 2) or stuck >= 6:
                 status = Status.SOLVED
                 break
