@@ -69,7 +69,6 @@ class WindowSolver:
     tail: float
     """What a window may leave."""
     steps: int = 0
-    krylov: int = 0
     factors: Factors | None = field(default=None, repr=False)
     _varied: int = 0
     """For how many more matrices means over space are not tried: the coefficients vary too much."""
@@ -157,7 +156,6 @@ class WindowSolver:
             left=max(left, LINES.krylov_left[moments.lines.is_linear]),
             most=LINES.krylov_steps,
         )
-        self.krylov += found.steps
         if not found.left < LINES.krylov_lost:
             raise NoWindowError
         return found.z
