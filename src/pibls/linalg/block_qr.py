@@ -57,13 +57,16 @@ def eliminated(
     number = {s: i for i, s in enumerate(bundle.strips)}
     ends = np.cumsum([0, *map(len, piece)]).tolist()
     rests = dict(zip(bundle.given, given, strict=True))
+    of_rows, of_columns = (1.0 / scale)[:, None], {p: 1.0 / found for p, found in lengths.items()}
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
         blocks = []
         for s in plan.strips:
             strip, rows = piece[number[s]], slice(ends[number[s]], ends[number[s] + 1])
-            pairs = zip(strip.parts, strip.blocks, strict=True)
-            blocks.append((strip.parts, [B / (scale[rows, None] * lengths[p]) for p, B in pairs]))
+            found = [B * of_rows[rows] for B in strip.blocks]
+            for p, B in zip(strip.parts, found, strict=True):
+                B *= of_columns[p]
+            blocks.append((strip.parts, found))
         front, rest = eliminate(plan, bundle.widths, blocks, [rests.pop(g) for g in plan.handed_on], ridge)
         out.append(front)
         if plan.neighbours:

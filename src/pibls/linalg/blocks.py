@@ -25,7 +25,18 @@ class Strip:
 
     def at(self, w: Mapping[int, Array] | Sequence[Array]) -> Array:
         """These rows times the coefficients of the parts."""
-        return np.asarray(sum(B @ w[p] for p, B in zip(self.parts, self.blocks, strict=True)))
+        out = self.blocks[0] @ w[self.parts[0]]
+        for p, B in zip(self.parts[1:], self.blocks[1:], strict=True):
+            out += B @ w[p]
+        return np.asarray(out)
+
+    @property
+    def row_squares(self) -> Array:
+        """‖row‖² of each."""
+        out = np.einsum("ij,ij->i", self.blocks[0], self.blocks[0])
+        for B in self.blocks[1:]:
+            out += np.einsum("ij,ij->i", B, B)
+        return np.asarray(out)
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ class Blocks:
     def row_norms(self) -> Array:
         out = np.zeros(self.shape[0])
         for rows, strip in zip(self.rows, self.strips, strict=True):
-            out[rows] = sum(np.einsum("ij,ij->i", B, B) for B in strip.blocks)
+            out[rows] = strip.row_squares
         return np.sqrt(out)
 
     def blend(self, other: Blocks, share: float) -> Blocks:

@@ -112,15 +112,11 @@ def _numbers(rows: slice) -> Numbers:
 
 def product(piece: Piece, w: Mapping[int, Array]) -> Array:
     """A w in the rows of a piece."""
-    parts = [
-        np.sum([B @ w[p] for p, B in zip(strip.parts, strip.blocks, strict=True)], axis=0) for strip in piece
-    ]
-    return np.concatenate([np.empty(0), *parts])
+    return np.concatenate([np.empty(0), *(strip.at(w) for strip in piece)])
 
 
 def row_norms(piece: Piece) -> Array:
-    parts = [np.sqrt(np.sum([np.einsum("ij,ij->i", B, B) for B in strip.blocks], axis=0)) for strip in piece]
-    return np.concatenate([np.empty(0), *parts])
+    return np.asarray(np.sqrt(np.concatenate([np.empty(0), *(strip.row_squares for strip in piece)])))
 
 
 def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
@@ -130,7 +126,7 @@ def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
         weights = scale[row : row + len(strip)] ** -2
         row += len(strip)
         for p, B in zip(strip.parts, strip.blocks, strict=True):
-            squares = np.einsum("ij,ij,i->j", B, B, weights)
+            squares = weights @ np.square(B)
             out[p] = out[p] + squares if p in out else squares
     return out
 

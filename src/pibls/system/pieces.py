@@ -19,7 +19,7 @@ from pibls.space import Space, Whole, bare
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.tied import Index, TiedSystem, shared_columns
-from pibls.system.traces import Tied
+from pibls.system.traces import Faces, Tied
 
 Placing = Callable[[], Mapping[Region, PointSet]]
 """The points of a cell, placed when it is called."""
@@ -27,11 +27,12 @@ Placing = Callable[[], Mapping[Region, PointSet]]
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a face: the part of the matrix that the face is, and the spaces below and above."""
+    """One side of a face: the part of the matrix that the face is, and the cells below and above."""
 
     face: int
     tied: Tied
-    spaces: tuple[Whole, Whole] = field(repr=False)
+    cells: tuple[tuple[Faces, int], tuple[Faces, int]] = field(repr=False)
+    """Each with the number that the face has among its own."""
     upper: bool
 
 
@@ -153,7 +154,15 @@ class Piece:
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
     systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
-    known: dict[int, Any] = {}  # both sides of a face come from one computation
+    known: dict[int, Array] = {}  # both sides of a face have the same coefficients
+    traces: dict[int, list[Array]] = {}
+
+    def of_side(faces: Faces, number: int) -> Array:
+        # Of a neighbour elsewhere all sides, too: as many points at once, or the last digit is another one.
+        if faces.cell not in traces:
+            traces[faces.cell] = faces.traces()
+        return traces[faces.cell][number]
+
     for job in jobs:
         every = job.points()
         found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
@@ -161,10 +170,10 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
         systems.append(job.system(replace(lowered, residuals=local), found))
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
-            rows = known.pop(side.face, None)
-            if rows is None:
-                rows = known[side.face] = side.tied.rows(*side.spaces)
-            T, P = rows[side.upper]
+            both = [of_side(*one) for one in side.cells]
+            T, P = both[side.upper], known.pop(side.face, None)
+            if P is None:
+                P = known[side.face] = side.tied.coefficients(*both)
             strips.append(Strip((job.cell, side.face), (T if job.alike is None else job.alike.on_face(T), P)))
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
         if job.alike is not None:
