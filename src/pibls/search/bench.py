@@ -26,7 +26,7 @@ from pibls.search.family import WaveFamily
 from pibls.search.pieced import Pieced, PieceFamily
 from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
 from pibls.system.even_odd import Inversion, inversion_of
-from pibls.system.judging import Known
+from pibls.system.known import Known
 from pibls.system.points import Points, PointSet, place
 
 _SCAN = 20  # the seed of these points: they are the same for every solve of a problem

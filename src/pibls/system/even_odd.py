@@ -20,9 +20,10 @@ from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
+from pibls.system.known import check_finite
 from pibls.system.points import Points, PointSet, place
 from pibls.system.streaming import HELD_ENTRIES
-from pibls.system.system import Block, System, assemble, check_finite
+from pibls.system.system import Block, System, assemble
 
 _PLACES = 64
 _NEAR = 1e-6  # of the size of the domain: a place on the boundary has the domain on one side of it

@@ -15,6 +15,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space
+from pibls.system.known import Known
 from pibls.system.points import PointSet
 
 
@@ -35,23 +36,6 @@ class Judged:
         with np.errstate(all="ignore"):
             out = np.abs(self.values) / np.where(self.sizes > 0, self.sizes, 1.0)
         return np.where(np.isfinite(out), out, np.inf)
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a residual is at points, whatever the solution: data, coefficients, and ρ where it is linear."""
-
-    data: Array
-    coefficients: Array
-    rest: Array | None
-
-    @classmethod
-    def of(cls, residual: Residual, where: PointSet) -> Known:
-        X, normals = where.sites[0], where.normals
-        data = residual.known_data(X)
-        none = np.empty((0, len(X)))
-        rest = None if residual.nonlinear else residual.rest(X, normals, data, none)
-        return cls(data, residual.coefficients(X, normals, data), rest)
 
 
 @dataclass(frozen=True)

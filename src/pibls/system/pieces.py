@@ -16,6 +16,7 @@ from pibls.linalg.blocks import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole, bare
+from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.tied import Index, TiedSystem, shared_columns
@@ -111,9 +112,14 @@ class Job:
     index: Index | None = field(default=None, repr=False)
     """Which of the coefficients that are looked for each one of the space is, where some are one."""
 
-    def system(self, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> System | TiedSystem:
+    def system(
+        self,
+        lowered: LoweredProblem,
+        points: Mapping[Region, PointSet],
+        known: Mapping[int, Known] | None = None,
+    ) -> System | TiedSystem:
         """That of some residuals, in the functions of the cell."""
-        found = assemble(lowered, points, self.space)
+        found = assemble(lowered, points, self.space, known)
         return found if self.index is None else TiedSystem(found, self.index)
 
 
@@ -163,11 +169,11 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
             traces[faces.cell] = faces.traces()
         return traces[faces.cell][number]
 
-    for job in jobs:
-        every = job.points()
-        found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
+    placed = [job.points() for job in jobs]
+    mine = [{r: found for r, found in p.items() if len(found) and not r.is_sum} for p in placed]
+    for job, every, found, told in zip(jobs, placed, mine, known_in(lowered.residuals, mine), strict=True):
         local = tuple(r for r in lowered.residuals if r.region in found)
-        systems.append(job.system(replace(lowered, residuals=local), found))
+        systems.append(job.system(replace(lowered, residuals=local), found, told))
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
             both = [of_side(*one) for one in side.cells]

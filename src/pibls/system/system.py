@@ -16,11 +16,11 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.protocol import Operator
-from pibls.errors import ProblemError
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
+from pibls.system.known import Known
 from pibls.system.points import PointSet
 
 
@@ -192,16 +192,22 @@ class System:
         return J, b
 
 
-def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> System:
-    """The system of a problem at these points in this space."""
+def assemble(
+    lowered: LoweredProblem,
+    points: Mapping[Region, PointSet],
+    space: Whole,
+    known: Mapping[int, Known] | None = None,
+) -> System:
+    """The system of a problem at these points in this space; ``known``: what the residuals are there."""
     rows, total = _rows(lowered.residuals, points)  # a cell outside the domain has no rows
     matrix = np.zeros((total, space.columns), order="F")
     constant = np.zeros(total)
     blocks: list[Block | None] = [None] * len(lowered.residuals)
     for region, found in points.items():
         members = [i for i, r in enumerate(lowered.residuals) if r.region == region]
-        store = _assemble_region([lowered.residuals[i] for i in members], [rows[i] for i in members], found,
-                                 space, matrix, constant)  # fmt: skip
+        mine = [lowered.residuals[i] for i in members]
+        told = [Known.checked(r, found) if known is None else known[id(r)] for r in mine]
+        store = _assemble_region(mine, told, [rows[i] for i in members], found, space, matrix, constant)
         for i, (data, jets) in zip(members, store, strict=True):
             blocks[i] = Block(lowered.residuals[i], found, rows[i], data, jets)
     done = tuple(b for b in blocks if b is not None)
@@ -226,22 +232,17 @@ def _rows(residuals: tuple[Residual, ...], points: Mapping[Region, PointSet]) ->
 
 def _assemble_region(
     residuals: list[Residual],
+    known: list[Known],
     rows: list[slice],
     points: PointSet,
     space: Whole,
     matrix: Array,
     constant: Array,
 ) -> list[tuple[Array, tuple[Array, ...]]]:
-    X, n, owners = points.sites[0], len(points), space.owners
-    data = [r.known_data(X) for r in residuals]
-    coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
-    for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
-        check_finite(a, residual, X, "a coefficient")
-        check_finite(values, residual, X, "a Python function")
-        if not residual.nonlinear:
-            rest = residual.rest(X, points.normals, values, np.empty((0, n)))
-            check_finite(rest[None, :], residual, X, "the source or value")
-            constant[row] += points.summed(rest)
+    n, owners = len(points), space.owners
+    for row, found in zip(rows, known, strict=True):
+        if found.rest is not None:
+            constant[row] += points.summed(found.rest)
     kept: dict[Jet, Array] = {
         _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
         for r in residuals
@@ -250,10 +251,10 @@ def _assemble_region(
     terms = [
         [
             term
-            for (site, unknown), found in _by_place(r, a).items()
-            for term in _terms(site, unknown, owners[unknown], found, apart=points.weights is not None)
+            for (site, unknown), jets in _by_place(r, found.coefficients).items()
+            for term in _terms(site, unknown, owners[unknown], jets, apart=points.weights is not None)
         ]
-        for r, a in zip(residuals, coefficients, strict=True)
+        for r, found in zip(residuals, known, strict=True)
     ]
     alone = _alone(rows, terms)
     step = max(SLICE_ENTRIES // space.nodes, LEAST_SLICE)
@@ -290,7 +291,8 @@ def _assemble_region(
                 if jet.site == site:
                     storage[part] = tables[jet.unknown, ((jet.alpha, 1.0),)]
     return [
-        (v, tuple(kept[_owned(j, owners)] for j in r.nonlinear)) for r, v in zip(residuals, data, strict=True)
+        (found.data, tuple(kept[_owned(j, owners)] for j in r.nonlinear))
+        for r, found in zip(residuals, known, strict=True)
     ]
 
 
@@ -332,7 +334,7 @@ def _terms(
     site: int, unknown: int, owner: int, found: list[tuple[MultiIndex, Array]], *, apart: bool
 ) -> list[_Term]:
     """What has numbers as coefficients makes one term together; ``apart``: each one by itself."""
-    constant = [] if apart else [(alpha, float(c[0])) for alpha, c in found if len(c) and np.all(c == c[0])]
+    constant = [] if apart else [(alpha, float(c[0])) for alpha, c in found if len(c) and (c == c[0]).all()]
     out = [_Term(site, unknown, owner, tuple(constant), _ONES)] if constant else []
     known = {alpha for alpha, _ in constant}
     out += [_Term(site, unknown, owner, ((alpha, 1.0),), c) for alpha, c in found if alpha not in known]
@@ -349,20 +351,6 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
     for i in range(first, last + 1):
         mine = slice(max(i * q - start, 0), (i + 1) * q - start)
         target[i] += w[mine] @ phi[mine]
-
-
-def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
-    """Raise an error that names the place where a value is infinite or undefined."""
-    fine = np.isfinite(values)
-    if not fine.all():
-        row, column = np.argwhere(~fine)[0]
-        place = ", ".join(f"{c:.6g}" for c in X[column])
-        raise ProblemError(
-            residual.name,
-            expected="finite values at every point",
-            got=f"{values[row, column]} for {what} at the point ({place})",
-            remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
-        )
 
 
 def _later(X: Array, axis: int, shift: float) -> Array:
