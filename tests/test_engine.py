@@ -291,7 +291,7 @@ def test_two_triangles_are_joined(known: bool) -> None:
         handed.append(Rest(parts, triangle))
         rows.append(np.zeros((len(mine), 27)))
         rows[-1][:, mine] = triangle
-    front, rest = eliminate(plan, widths, [], handed, ridge)
+    front, rest = eliminate(plan, widths, [], {}, handed, ridge)
     F = np.concatenate([*rows, np.zeros((0 if known else 11, 27))])
     if not known:
         F[-11:, :11] = ridge * np.eye(11)
@@ -310,7 +310,8 @@ def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
     widths, plan = {0: 40, 1: 9, 2: 7}, Plan((0,), (1, 2), (0, 1, 2), ())
     shapes: list[tuple[tuple[int, ...], int]] = [((0,), 50), ((0, 1), 20), ((0, 2), 15)]
     blocks = [(parts, [rng.standard_normal((rows, widths[p])) for p in parts]) for parts, rows in shapes]
-    front, rest = eliminate(plan, widths, blocks, [], 1e-3)
+    given = [(parts, found, np.ones((len(found[0]), 1))) for parts, found in blocks]
+    front, rest = eliminate(plan, widths, given, {p: np.ones(n) for p, n in widths.items()}, [], 1e-3)
     F = np.zeros((40 + 85, 56))
     F[np.arange(40), np.arange(40)] = 1e-3
     F[40:, :40] = np.concatenate([found[0] for _, found in blocks])

@@ -60,14 +60,12 @@ def eliminated(
     of_rows, of_columns = (1.0 / scale)[:, None], {p: 1.0 / found for p, found in lengths.items()}
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
-        blocks = []
-        for s in plan.strips:
-            strip, rows = piece[number[s]], slice(ends[number[s]], ends[number[s] + 1])
-            found = [B * of_rows[rows] for B in strip.blocks]
-            for p, B in zip(strip.parts, found, strict=True):
-                B *= of_columns[p]
-            blocks.append((strip.parts, found))
-        front, rest = eliminate(plan, bundle.widths, blocks, [rests.pop(g) for g in plan.handed_on], ridge)
+        blocks = [
+            (piece[i].parts, piece[i].blocks, of_rows[ends[i] : ends[i + 1]])
+            for i in (number[s] for s in plan.strips)
+        ]
+        given = [rests.pop(g) for g in plan.handed_on]
+        front, rest = eliminate(plan, bundle.widths, blocks, of_columns, given, ridge)
         out.append(front)
         if plan.neighbours:
             rests[f] = rest

@@ -8,18 +8,18 @@ it: fronts that hand nothing to each other may run anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.staircase import Numbers, Step, reduce
+from pibls.linalg.staircase import Below, Numbers, Step, reduce
 
 _UNSEEN = float(np.sqrt(np.finfo(float).eps))  # of a diagonal: the square of such a ridge is rounding
 
-Given = Sequence[tuple[tuple[int, ...], list[Array]]]
-"""Strips of rows: the parts that each touches, and its blocks there."""
+Given = Sequence[tuple[tuple[int, ...], Sequence[Array], Array]]
+"""Strips of rows: the parts that each touches, its blocks there, and what each row is multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,13 @@ def eliminate(
     plan: Plan,
     widths: Mapping[int, int],
     blocks: Given,
+    factors: Mapping[int, Array],
     handed: Sequence[Rest],
     ridge: float,
 ) -> tuple[Front, Rest]:
     """One front: a pure function of its rows and of what earlier fronts hand on.
+
+    ``factors`` are what the columns of each part are multiplied by in the rows that come from the matrix.
 
     The ridge takes part only where the triangle would be close to singular without it: elsewhere it changes
     nothing that double precision can see, and its rows are as many as those that are handed on.
@@ -125,14 +128,14 @@ def eliminate(
         at[p] = slice(start, start + widths[p])
         start += widths[p]
     m = sum(widths[p] for p in plan.own)
-    alone = sum(set(parts) <= set(plan.own) for parts, _ in blocks)
+    alone = sum(set(found[0]) <= set(plan.own) for found in blocks)
     if 0 < alone < len(blocks) and not handed:
-        return _condensed(plan, at, (m, start), blocks, alone, ridge)
+        return _condensed(plan, at, (m, start), blocks, factors, alone, ridge)
     if handed and ridge < _UNSEEN:
-        front, rest = _joined(plan, at, (m, start), blocks, handed, 0.0)
+        front, rest = _joined(plan, at, (m, start), blocks, factors, handed, 0.0)
         if np.abs(front.triangle.diagonal()).min(initial=1.0) * _UNSEEN > ridge:
             return front, rest
-    return _joined(plan, at, (m, start), blocks, handed, ridge)
+    return _joined(plan, at, (m, start), blocks, factors, handed, ridge)
 
 
 def _joined(
@@ -140,6 +143,7 @@ def _joined(
     at: Mapping[int, slice],
     columns: tuple[int, int],
     blocks: Given,
+    factors: Mapping[int, Array],
     handed: Sequence[Rest],
     ridge: float,
 ) -> tuple[Front, Rest]:
@@ -147,21 +151,23 @@ def _joined(
     m, n = columns
     taken = set(plan.own) if ridge else set[int]()
     runs = [_runs(rest.parts, at, m, taken) for rest in handed]
-    late = [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found in blocks]
+    late = [np.full(len(found[0]), min(at[p].start for p in parts)) for parts, found, _ in blocks]
     late += [run.columns for mine in runs for run in mine if not run.fits]
     spots, begins = _below(late)
     # In the columns of its own and of its neighbours: the triangle, and the rows below it.
     own = (np.zeros((m, m), order="F"), np.zeros((m, n - m), order="F"))
     rest = np.zeros((n - m, n - m), order="F")
     below = (np.zeros((len(begins), m), order="F"), np.zeros((len(begins), n - m), order="F"))
-    own[0][np.arange(m), np.arange(m)] = ridge
+    np.fill_diagonal(own[0], ridge)
     place, spot = [np.arange(0)], iter(spots)
-    for parts, matrices in blocks:
-        start, rows = next(spot), len(matrices[0])
+    for parts, matrices, of_rows in blocks:
+        start, rows = next(spot), len(of_rows)
         for p, block in zip(parts, matrices, strict=True):
             later = at[p].start >= m
             first = at[p].start - m * later
-            below[later][start : start + rows, first : first + block.shape[1]] = block
+            there = below[later][start : start + rows, first : first + block.shape[1]]
+            np.multiply(block, of_rows, out=there)
+            there *= factors[p]
         place.append(np.arange(n + start, n + start + rows))
     for found, mine in zip(handed, runs, strict=True):
         for i, run in enumerate(mine):
@@ -179,7 +185,7 @@ def _joined(
                     run.source : run.source + run.length, other.source : other.source + other.length
                 ]
     steps = reduce(own[0], below[0], begins, [(own[1], below[1])])
-    steps += [step.after(m) for step in reduce(rest, below[1], np.maximum(begins - m, 0))]
+    steps += reduce(rest, below[1], np.maximum(begins - m, 0), start=m)
     front = Front(tuple(steps), np.concatenate(place), len(begins), *own)
     return front, Rest(plan.neighbours, rest)
 
@@ -225,37 +231,41 @@ def _below(late: Sequence[Numbers]) -> tuple[list[int], Numbers]:
 
 
 def _condensed(
-    plan: Plan, at: Mapping[int, slice], columns: tuple[int, int], blocks: Given, alone: int, ridge: float
+    plan: Plan,
+    at: Mapping[int, slice],
+    columns: tuple[int, int],
+    blocks: Given,
+    factors: Mapping[int, Array],
+    alone: int,
+    ridge: float,
 ) -> tuple[Front, Rest]:
     """A front whose first rows touch nothing else, as a cell's: those first, in its own columns alone."""
     m, n = columns
-    A = _stacked(at, blocks[:alone], slice(0, m))
-    B, below = (_stacked(at, blocks[alone:], part) for part in (slice(0, m), slice(m, n)))
-    rows, more = slice(0, len(A)), slice(len(A), len(A) + len(B))
+    A = _stacked(at, blocks[:alone], factors, plan.own)
+    B, below = (_stacked(at, blocks[alone:], factors, parts) for parts in (plan.own, plan.neighbours))
     triangle, beside = np.zeros((m, m), order="F"), np.zeros((m, n - m), order="F")
     rest = np.zeros((n - m, n - m), order="F")
-    triangle[np.arange(m), np.arange(m)] = ridge
-    steps = [
-        *(replace(s, below=rows) for s in reduce(triangle, A, _at_once(A))),
-        *(replace(s, below=more) for s in reduce(triangle, B, _at_once(B), [(beside, below)])),
-        *(replace(s, below=more).after(m) for s in reduce(rest, below, _at_once(below))),
-    ]
-    front = Front(tuple(steps), slice(n, None), len(A) + len(B), triangle, beside)
+    np.fill_diagonal(triangle, ridge)
+    own, first, others = slice(0, m), slice(0, len(A)), slice(len(A), len(A) + len(B))
+    steps = [Step(own, first, Below.of(triangle, A)), Step(own, others, Below.of(triangle, B))]
+    steps[1].reflectors.turn(beside, below)
+    steps.append(Step(slice(m, n), others, Below.of(rest, below)))
+    front = Front(tuple(steps), slice(n, None), others.stop, triangle, beside)
     return front, Rest(plan.neighbours, rest)
 
 
-def _stacked(at: Mapping[int, slice], blocks: Given, columns: slice) -> Array:
-    """Some rows, one below the other, in some columns."""
-    F = np.zeros((sum(len(found[0]) for _, found in blocks), columns.stop - columns.start), order="F")
+def _stacked(
+    at: Mapping[int, slice], blocks: Given, factors: Mapping[int, Array], parts: Sequence[int]
+) -> Array:
+    """Some rows, one below the other, in the columns of some parts."""
+    start, stop = at[parts[0]].start, at[parts[-1]].stop
+    F = np.zeros((sum(len(of_rows) for _, _, of_rows in blocks), stop - start), order="F")
     row = 0
-    for parts, matrices in blocks:
-        for p, B in zip(parts, matrices, strict=True):
-            if columns.start <= at[p].start < columns.stop:
-                F[row : row + len(B), at[p].start - columns.start : at[p].stop - columns.start] = B
-        row += len(matrices[0])
+    for touched, matrices, of_rows in blocks:
+        rows = slice(row, row + len(of_rows))
+        row = rows.stop
+        for p, B in zip(touched, matrices, strict=True):
+            if start <= at[p].start < stop:
+                np.multiply(B, of_rows, out=F[rows, at[p].start - start : at[p].stop - start])
+    F *= np.concatenate([factors[p] for p in parts])
     return F
-
-
-def _at_once(rows: Array) -> Numbers:
-    """Rows that all begin with the first column."""
-    return np.zeros(len(rows), dtype=np.intp)

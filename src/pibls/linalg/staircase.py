@@ -10,7 +10,7 @@ begun take part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -32,21 +32,24 @@ class Below:
     T: Array = field(repr=False)
 
     @classmethod
-    def of(cls, triangle: Array, B: Array) -> tuple[Below, Array]:
-        """Q and the new triangle of [triangle; B]; both are overwritten where they are in Fortran's order."""
+    def of(cls, triangle: Array, B: Array) -> Below:
+        """Q of [triangle; B], which becomes the new triangle; B, in Fortran's order, becomes part of Q."""
         from scipy.linalg import lapack
 
+        if not B.size:
+            return cls(B, np.empty((0, len(triangle)), order="F"))
         R, V, T, _ = lapack.dtpqrt(0, min(_BLOCK, len(triangle)), triangle, B, overwrite_a=1, overwrite_b=1)
-        return cls(V, T), R
+        triangle[:] = R  # where it was not done in place
+        return cls(V, T)
 
-    def turned(self, above: Array, below: Array) -> tuple[Array, Array]:
-        """Qᵀ of some columns, in the rows of the triangle and below; they are overwritten like those."""
+    def turn(self, above: Array, below: Array) -> None:
+        """Qᵀ of some columns, in the rows of the triangle and below, in place."""
         from scipy.linalg import lapack
 
-        top, rest, _ = lapack.dtpmqrt(
-            0, self.V, self.T, above, below, trans="T", overwrite_a=1, overwrite_b=1
-        )
-        return np.asarray(top), np.asarray(rest)
+        if self.V.size and above.size:
+            above[:], below[:], _ = lapack.dtpmqrt(
+                0, self.V, self.T, above, below, trans="T", overwrite_a=1, overwrite_b=1
+            )
 
 
 @dataclass(frozen=True)
@@ -57,21 +60,18 @@ class Step:
     below: slice
     reflectors: Below = field(repr=False)
 
-    def after(self, count: int) -> Step:
-        """The same where so many rows of the triangle come before."""
-        return replace(self, above=slice(self.above.start + count, self.above.stop + count))
-
     def turn(self, top: Array, bottom: Array) -> None:
         """Qᵀ of some columns, in place."""
-        found = self.reflectors.turned(top[self.above], bottom[self.below])
-        top[self.above], bottom[self.below] = found
+        self.reflectors.turn(top[self.above], bottom[self.below])
 
 
-def reduce(R: Array, B: Array, begins: Numbers, beside: Sequence[tuple[Array, Array]] = ()) -> list[Step]:
+def reduce(
+    R: Array, B: Array, begins: Numbers, beside: Sequence[tuple[Array, Array]] = (), start: int = 0
+) -> list[Step]:
     """The steps of Q for [R; B]; R becomes the new triangle, and B is no longer of use.
 
-    Row i of B is zero before the column ``begins[i]``, which do not fall; none that takes part later would
-    be missed before. What stands ``beside`` R and B is turned with them, in place.
+    Row i of B is zero before the column ``begins[i]``, which do not fall: it takes no part before. What
+    stands ``beside`` R and B is turned with them, in place. ``start`` rows of the triangle come before R.
     """
     n, steps = len(R), list[Step]()
     for left, right in pairwise(_edges(begins, n)):
@@ -79,14 +79,11 @@ def reduce(R: Array, B: Array, begins: Numbers, beside: Sequence[tuple[Array, Ar
         if not count:
             continue
         whole = right - left == n and count == len(B)
-        mine = B if whole else B[:count, left:right].copy(order="F")
-        found, triangle = Below.of(R[left:right, left:right], mine)
-        R[left:right, left:right] = triangle
-        step = Step(slice(left, right), slice(count), found)
-        for top, bottom in ((R[:, right:], B[:, right:]), *beside):
-            if top.shape[1]:
-                step.turn(top, bottom)
-        steps.append(step)
+        rows, now = slice(left, right), slice(count)
+        found = Below.of(R[rows, rows], B if whole else B[now, rows].copy(order="F"))
+        for top, bottom in ((R[rows, right:], B[now, right:]), *((R[rows], B[now]) for R, B in beside)):
+            found.turn(top, bottom)
+        steps.append(Step(slice(start + left, start + right), now, found))
     return steps
 
 
