@@ -184,12 +184,11 @@ class WaveBasis:
         return self._known[alpha]
 
     def _signed_powers(self, alpha: MultiIndex) -> tuple[Array, Array]:
-        factor = np.ones(self.frequencies.shape[1])
-        for w, a in zip(self._slopes, alpha, strict=True):
-            if a:
-                factor = factor * (w if a == 1 else w**a)
-        negative = -factor
-        order = sum(alpha) % 4
+        powers = [w if a == 1 else w**a for w, a in zip(self._slopes, alpha, strict=True) if a]
+        factor = powers[0] if powers else np.ones(self.frequencies.shape[1])
+        for power in powers[1:]:
+            factor = factor * power
+        order, negative = sum(alpha) % 4, -factor
         return factor if order in (0, 3) else negative, factor if order in (0, 1) else negative
 
     @cached_property

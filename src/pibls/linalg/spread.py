@@ -48,8 +48,12 @@ class Spread:
     @cached_property
     def rows(self) -> tuple[Numbers, ...]:
         """The rows of each bundle."""
+        every = np.arange(self.shape[0], dtype=np.intp)
+        none = every[:0]
         return tuple(
-            np.concatenate([np.empty(0, dtype=np.intp), *(_numbers(self.strips[s]) for s in bundle.strips)])
+            every
+            if len(bundle.strips) == len(self.heights)
+            else np.concatenate([none, *(every[self.strips[s]] for s in bundle.strips)])
             for bundle in self.layout.bundles
         )
 
@@ -104,10 +108,6 @@ class Spread:
                 for p, B in zip(strip.parts, strip.blocks, strict=True):
                     out[self.strips[s], self.layout.columns[p]] = B
         return np.asarray(out, dtype=dtype)
-
-
-def _numbers(rows: slice) -> Numbers:
-    return np.arange(rows.start, rows.stop, dtype=np.intp)
 
 
 def product(piece: Piece, w: Mapping[int, Array]) -> Array:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pibls.arrays import Array
 
 _PANEL = 64  # columns eliminated at once where rows begin among them: enough for products of matrices
-_BLOCK = 16  # columns whose reflectors are multiplied out: 8 to 32 are as fast, and these are kept
+_BLOCK = 12  # columns whose reflectors are multiplied out: 8 to 16 are as fast, and more of them are kept
 
 Numbers = npt.NDArray[np.intp]
 

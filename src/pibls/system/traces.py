@@ -209,8 +209,10 @@ class Wanted(NamedTuple):
 
     def at(self, U: Array) -> Array:
         """The points of the joint that are those of the unit cube."""
-        X = np.tile(self.joint.box[:, 0], (len(U), 1))
-        X[:, self.free] = self.joint.box[self.free, 0] * (1.0 - U) + self.joint.box[self.free, 1] * U
+        box, free = self.joint.box, self.free
+        X = np.empty((len(U), len(box)))
+        X[:, self.joint.axis] = box[self.joint.axis, 0]
+        X[:, free] = box[free, 0] * (1.0 - U) + box[free, 1] * U
         return X
 
     @property
@@ -271,12 +273,11 @@ def _within(asked: Sequence[tuple[Array, Joint, float]], contains: Callable[[Arr
     """Which points of joints have the domain on both sides: along its boundary nothing is held together."""
     sides = list[Array]()
     for X, joint, extent in asked:
-        lengths = joint.box[:, 1] - joint.box[:, 0]
-        largest = float(lengths.max())
+        largest = float((joint.box[:, 1] - joint.box[:, 0]).max())
         # Further than what a shape may count as inside, also on the face of a tiny cell.
         aside = max(_ASIDE, min(_SLACK * extent / largest, _FAR)) if largest > 0 else _ASIDE
         # Its ends are looked at a little inside of it: they may be corners.
-        X = X + 2.0 * aside * (joint.box.mean(axis=1) - X)
+        X = X + 2.0 * aside * (0.5 * (joint.box[:, 0] + joint.box[:, 1]) - X)
         step = aside * max(largest, _ASIDE * float(np.abs(X).max()))
         for move in (-step, joint.shift + step):
             sides.append(X.copy())
