@@ -16,9 +16,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.fitting.slopes import Varied
-from pibls.linalg.columns import applied, times
+from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import Matrix, norms
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.regions.points import PointSet
@@ -166,10 +165,11 @@ class Stage:
     def _solved_for(self, solved: Solved, J: Matrix, R: Array) -> Array:
         """S with J S = -R, by factors that may be those of another place nearby; all columns at once."""
         size = np.maximum(np.abs(R).max(axis=0), 1e-300)
-        S, last, change = applied(solved.factors, J, -R), np.inf, np.inf
+        matrix, old = as_matrix(J), as_matrix(solved.J)
+        S, last, change = matrix.solutions(solved.factors, -R), np.inf, np.inf
         for _ in range(8):
-            better = applied(solved.factors, J, times(solved.J, S) - times(J, S) - R)
-            change = float((np.abs(times(J, better - S)).max(axis=0) / size).max())
+            better = matrix.solutions(solved.factors, old.times(S) - matrix.times(S) - R)
+            change = float((np.abs(matrix.times(better - S)).max(axis=0) / size).max())
             S = better
             if change <= _REFINED or change > 0.5 * last:
                 break
@@ -177,7 +177,7 @@ class Stage:
         if change > 1e-3:  # the factors are too old for that
             solved.J, solved.rows = J, norms(J, 1)
             solved.factors = RidgeQR().factor_scaled(J, solved.rows, RidgeQR().cond)
-            S = applied(solved.factors, J, -R)
+            S = matrix.solutions(solved.factors, -R)
         return S
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.domain import box_of
+from pibls.linalg.matrix import norms
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import norms
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem, lower
