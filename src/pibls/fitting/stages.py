@@ -79,15 +79,16 @@ class Stage:
 
     def system(self, lowered: LoweredProblem, moved: bool) -> System | CellSystem:
         """The system of the problem at its parameters; ``moved`` says that faces depend on them."""
-        if isinstance(self.space, Cells):
-            return self._in_cells(self.space, lowered, moved)
+        if self.space.cells is not None:
+            return self._in_cells(self.space.cells, lowered, moved)
+        assert self.space.whole is not None
         if self.placed is None:
             assert self.box is not None
             box, nodes = self.box, self.space.nodes
             found = {r.region: place_in(r.region, self.domain, box, nodes) for r in lowered.residuals}
             self.placed = {region: points for region, points in found.items() if len(points)}
         kept = tuple(r for r in lowered.residuals if r.region in self.placed)
-        return assemble(replace(lowered, residuals=kept), self.placed, self.space)
+        return assemble(replace(lowered, residuals=kept), self.placed, self.space.whole)
 
     def _in_cells(self, space: Cells, lowered: LoweredProblem, moved: bool) -> CellSystem:
         if self._cells is None or moved:
@@ -151,10 +152,11 @@ class Stage:
                       count: int, before: Before | None, faces: Faces | None) -> Array:  # fmt: skip
         """∂w/∂θ, (columns, parameters); ``faces`` is how the ties of cells change with θ."""
         system, w = solved.system, solved.w
-        if isinstance(system, CellSystem):
-            R = _cell_rows(system, w, parameters, slopes, count, before, faces)
+        if system.in_cells is not None:
+            R = _cell_rows(system.in_cells, w, parameters, slopes, count, before, faces)
         else:
-            R = _rows(system, w, parameters, slopes, count, before)
+            assert system.held is not None
+            R = _rows(system.held, w, parameters, slopes, count, before)
         J = system.jacobian(w)
         moved = np.flatnonzero(R.any(axis=0))
         out = np.zeros((system.shape[1], count))

@@ -16,12 +16,11 @@ from pibls.search.bench import Bench
 from pibls.search.counts import ROUGH, default_points
 from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
-from pibls.search.pieced import fitted
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Choice, Space, Whole, ties_of
+from pibls.space import Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.even_odd import Inversion
 from pibls.system.judging import Judged, residuals_at
@@ -131,12 +130,12 @@ def system_in(
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
     where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
-    if inversion is not None and inversion.serves(space, points):
-        return inversion.system(bench.lowered, where, cast("Whole", space))
-    if isinstance(space, Cells):
-        return scattered_system(bench, space, where)
-    assert isinstance(space, Whole)
-    return held_or_streamed(bench.lowered, where, space)
+    if inversion is not None and space.whole is not None and inversion.serves(space.whole, points):
+        return inversion.system(bench.lowered, where, space.whole)
+    if space.cells is not None:
+        return scattered_system(bench, space.cells, where)
+    assert space.whole is not None
+    return held_or_streamed(bench.lowered, where, space.whole)
 
 
 def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
@@ -150,7 +149,7 @@ def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    shares = shares_in(bench, space) if isinstance(space, Cells) else {}
+    shares = shares_in(bench, space.cells) if space.cells is not None else {}
     lowered, box = bench.lowered, bench.box
     if shares:  # over layers only a rule of every cell is a rule
         rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
@@ -203,7 +202,7 @@ def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) 
 
 def _seen(space: Space, bench: Bench) -> Space:
     """A function as the system asks for it."""
-    return space if bench.pieced is None else fitted(space, bench.lowered.unknowns)
+    return space if bench.pieced is None else space.in_every_piece(bench.lowered.unknowns)
 
 
 def _solve(

@@ -201,7 +201,7 @@ class Kept:
     def of(cls, problem: Problem, found: Any) -> Kept | None:
         """From a problem and its solution, which has the basis and the points that served it."""
         spec, points = found.settings.get("basis"), found.settings.get("points")
-        if spec is None or points is None or not isinstance(found.space, Whole):
+        if spec is None or points is None or found.space.whole is None:
             return None  # cells and windows know no such shortcut yet
         lowered, domain = lower(problem), problem.domain
         if any(r.region.is_sum for r in lowered.residuals):

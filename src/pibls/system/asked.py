@@ -8,6 +8,7 @@ from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
 
 if TYPE_CHECKING:
+    from pibls.system.cells import CellSystem
     from pibls.system.system import System
 
 
@@ -28,6 +29,11 @@ class Asked:
     def probed(self) -> Self | None:
         """Itself, where it can be asked how firmly it holds its solution."""
         return self
+
+    @property
+    def in_cells(self) -> CellSystem | None:
+        """Itself, where each cell has its own rows."""
+        return None
 
     @property
     def held(self) -> System | None:

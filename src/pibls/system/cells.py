@@ -171,6 +171,10 @@ class CellSystem(Asked):
         """One for each cell."""
 
     @property
+    def in_cells(self) -> CellSystem:
+        return self
+
+    @property
     def probed(self) -> None:
         """Factors of cells do not tell."""
 

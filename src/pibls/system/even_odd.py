@@ -46,9 +46,9 @@ class Inversion:
         X = np.clip(2.0 * self.centre - points.sites[0], self.box[:, 0], self.box[:, 1])
         return PointSet((X,), -points.normals)
 
-    def serves(self, space: Space, points: Points) -> bool:
+    def serves(self, space: Whole, points: Points) -> bool:
         """Whether the functions are even and odd, and so few that their matrix is held."""
-        bases: tuple[Any, ...] = getattr(space, "bases", ())
+        bases: tuple[Any, ...] = space.bases
         if len(bases) != 1 or 2 * getattr(bases[0], "even", 0) != bases[0].size:
             return False
         return bool(points.interior * bases[0].size <= HELD_ENTRIES)
