@@ -17,7 +17,7 @@ from pibls.arrays import Array, Mask
 from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, constants_of
-from pibls.diagnose.thresholds import HOLES
+from pibls.diagnose.thresholds import ENDS, HOLES
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -258,9 +258,9 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     while left:
         first = left.pop()
         chain, start, stop = [rest[first]], ends[first][0], ends[first][1]
-        while np.linalg.norm(stop - start) > HOLES.same * size:
+        while np.linalg.norm(stop - start) > ENDS.same * size:
             found = [
-                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= HOLES.same * size
+                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= ENDS.same * size
             ]
             if not found:
                 break

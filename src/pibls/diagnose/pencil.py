@@ -21,7 +21,7 @@ import numpy as np
 from pibls.arrays import MultiIndex
 from pibls.basis.powers import expanded
 from pibls.diagnose.symbol import Complexes, Symbol, falling
-from pibls.diagnose.thresholds import PENCIL
+from pibls.diagnose.thresholds import PENCIL, SINGULAR
 from pibls.linalg.patience import go_on
 
 
@@ -204,7 +204,7 @@ class Pencil:
         """All functions of a degree below ``most``, real ones, with these exponents."""
         out: list[Power] = []
         for alpha, count in exponents:
-            if abs(alpha - round(alpha.real)) > PENCIL.whole:
+            if abs(alpha - round(alpha.real)) > SINGULAR.whole:
                 out += self._at(alpha, count)
         for k in range(self.least, int(most) + 1):
             out += self._at_whole(k)

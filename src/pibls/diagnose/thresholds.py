@@ -9,7 +9,6 @@ from dataclasses import dataclass
 class HoleThresholds:
     """Functions around holes (`diagnose.holes`)."""
 
-    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
     reach: float = 1.35  # of its circle, that a centre serves
     most_centres: int = 12  # centres of one hole, at most
     grid: int = 40  # places along each side at which a centre is looked for
@@ -132,7 +131,6 @@ class PencilThresholds:
     steps: int = 40  # of Newton's method
     found: float = 1e-10  # a step of it that finds the root
     same: float = 1e-6  # two roots that close are one
-    whole: float = 1e-6  # a power that is that close to a whole number is one
     null: float = 1e-8  # a singular value that is zero
     circle: float = 1e-3  # radius of a circle that counts roots …
     around: int = 12  # … and points on it
