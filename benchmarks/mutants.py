@@ -46,6 +46,8 @@ STORE = ROOT / ".mutants"
 READERS = STORE / "readers"
 HANGS = 240
 """Seconds of the processor for one test: with a change that makes it hang, CI would not end in its time."""
+MEMORY = 5 << 30
+"""Bytes that a fork may have: a change that asks for more is noticed by that."""
 _BESIDE = 100
 _ENTERED = "_pibls_entered"
 
@@ -246,8 +248,6 @@ class Machine:
                     continue
         items = {item.nodeid: item for item in session.items}
         readers = self.readers(items)
-        gc.collect()
-        gc.freeze()
         for mutant in self.wanted:
             if known(mutant, self.tests) is None:
                 result = self.tried(mutant, items, readers)
@@ -295,6 +295,7 @@ class Machine:
         began = time.perf_counter()
 
         def run() -> dict[str, Any]:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             apply(mutant)
             spent = 0.0
             for count, name in enumerate(names):
@@ -341,7 +342,8 @@ def known(mutant: Mutant, tests: str) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads((STORE / f"{key_of(mutant)}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if found["noticed"] or found["tests"] == tests else None
+    tried = found["tests"] == tests and found["ran"] == found["readers"]
+    return found if found["noticed"] or tried else None
 
 
 def keep(mutant: Mutant, result: dict[str, Any], tests: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pibls
 from pibls.problem.lowering import lower
 from pibls.search import following, lines, newton, rough
 from pibls.search.attempt import Attempt
+from pibls.search.beginning import Beginning
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
 from pibls.search.chain import Places
@@ -41,6 +43,7 @@ from pibls.search.room import RoomPlaces, _independent
 from pibls.search.rooms import RoomFollower, _predicted
 from pibls.search.rough import RoughFollower
 from pibls.search.ways import InMoments, InRooms, InWaves
+from pibls.solver.stages import stages
 from pibls.space import CellTree
 from pibls.status import Status
 from tests.made import found
@@ -81,7 +84,7 @@ def places_of(name: str) -> Places:
     return made
 
 
-def follower(name: str = "rod", tail: float = 1e-9) -> LineFollower:
+def follower(name: str = "rod", tail: float = 1e-9) -> Any:
     made = LineFollower(Demand(tail, 1e-6), places_of(name), 20, 10)
     made._sizes = np.ones(1)
     return made
@@ -108,8 +111,8 @@ def test_a_longer_window_is_worth_new_factors(name: str, factor: float) -> None:
     state = made._first()
     U = np.zeros((1, 1, state.resolution.functions, 10))
     solved = lines._Solved(state, U, state.rates, 0.0, 0.1, np.ones(1))
-    made._solver.past = lambda *_: SimpleNamespace()  # type: ignore[method-assign,assignment,return-value]
-    made._solver.window = lambda *_: SimpleNamespace()  # type: ignore[method-assign,assignment,return-value]
+    made._solver.past = lambda *_: SimpleNamespace()
+    made._solver.window = lambda *_: SimpleNamespace()
     little, much = 1.15, 1.5
     for times, longer in ((little, False), (much, True)):
         along = made.demand.tail * (0.85 / times) ** 11.0
@@ -139,9 +142,9 @@ def test_windows_of_the_second_solution_are_halved_some_times() -> None:
         tried.append(1)
         raise NoWindowError
 
-    made._given = never  # type: ignore[method-assign]
-    made._others = lambda _: [(0.0, 1.0, None)]  # type: ignore[method-assign,assignment,list-item,return-value]
-    made.replay = lambda f: super(LineFollower, made).replay(f)  # type: ignore[method-assign]
+    made._given = never
+    made._others = lambda _: [(0.0, 1.0, None)]
+    made.replay = lambda f: super(LineFollower, made).replay(f)
     followed = Followed((), made.evolution, None, 0, 0)
     assert made.replay(followed).stopped is not None
     assert 20 <= len(tried) <= 80
@@ -160,7 +163,7 @@ def test_first_resolutions() -> None:
     assert 10 <= Grading(places_of("ring")).first(20, True).sizes[0] <= 40
     assert all(8 <= n <= 20 for n in Grading(places_of("plate")).first(20, True).sizes)
     around = SimpleNamespace(bench=bench_of("plate"), axis=2, free=(0, 1), repeated=(True, False))
-    assert all(8 <= n <= 20 for n in Grading(around).first(20, True).sizes)  # type: ignore[arg-type]
+    assert all(8 <= n <= 20 for n in Grading(cast("Any", around)).first(20, True).sizes)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_there_are_not_more_functions_than_that(
     places = SimpleNamespace(bench=own.bench, free=own.free, framed=None)
     chosen = resolved(name, *sizes, cells=cells)
     n = len(chosen.tree)
-    refined = Grading(places).refined(chosen, np.full((n, len(sizes)), 9.0), np.zeros(n))  # type: ignore[arg-type]
+    refined = Grading(cast("Any", places)).refined(chosen, np.full((n, len(sizes)), 9.0), np.zeros(n))
     assert (refined is not None) is more
 
 
@@ -218,14 +221,14 @@ def test_cells_are_joined_where_nothing_is_left_to_resolve(share: float, cells: 
 def test_the_beginning_is_resolved(tails: list[float], rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = follower()
     _beginning(made, tails, monkeypatch)
-    assert made._resolved(SimpleNamespace(resolution=0, rates=0)).resolution == rounds  # type: ignore[arg-type]
+    assert made._resolved(SimpleNamespace(resolution=0, rates=0)).resolution == rounds
 
 
 def test_a_beginning_that_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
     made = follower()
     _beginning(made, [0.6**i for i in range(900)], monkeypatch)
-    state = made._resolved(SimpleNamespace(resolution=0, rates=0))  # type: ignore[arg-type]
-    assert 8 <= state.resolution <= 30  # type: ignore[operator]
+    state = made._resolved(SimpleNamespace(resolution=0, rates=0))
+    assert 8 <= state.resolution <= 30
 
 
 @pytest.mark.parametrize(("gain", "tail", "kept"), [(2.0, 1e-8, 0), (6.0, 1e-8, 2), (2.0, 1e-7, 3)])
@@ -238,7 +241,7 @@ def test_a_seam_is_left_as_it_is(
     if kept == 2:
         tails[2] = 1e-14
     _beginning(made, tails, monkeypatch, repeated=(True,))
-    assert int(made._resolved(_Resolved(0, (True,))).resolution) == kept  # type: ignore[arg-type]
+    assert int(made._resolved(_Resolved(0, (True,))).resolution) == kept
 
 
 class _Number(int):
@@ -271,8 +274,7 @@ def _beginning(
 
 
 def tried(
-    monkeypatch: pytest.MonkeyPatch, name: str = "rod", *, t: float = 0.0, wide: float = 0.0, windows: int = 0,
-    h: float = 0.02, misfit: float = 0.0,
+    monkeypatch: pytest.MonkeyPatch, name: str = "rod", *, t: float = 0.0, wide: float = 0.0, windows: int = 0
 ) -> tuple[list[float], Any]:  # fmt: skip
     """The lengths that are tried where the tail in time is never small enough, and what comes of it."""
     made, lengths = follower(name), []
@@ -288,12 +290,12 @@ def tried(
     monkeypatch.setattr(LineFollower, "_tails", lambda *_: (1e-6, np.full((n, axes), wide), np.ones(1)))
     monkeypatch.setattr(LineFollower, "_left", lambda *_: np.zeros(n))
     monkeypatch.setattr(LineFollower, "_accepted", lambda self, solved, *_: ("accepted", None, 0.0))
-    monkeypatch.setattr(lines.Beginning, "misfit", lambda *_: misfit)
+    monkeypatch.setattr(Beginning, "misfit", lambda *_: 0.0)
     monkeypatch.setattr(LineFollower, "_travels", lambda *_: False)
     if t:
         made.layers[0.0] = t
-        made._done = [SimpleNamespace(start=t)] * windows  # type: ignore[list-item]
-    return lengths, made._window((state, None if not t else object()), t, h)  # type: ignore[arg-type]
+        made._done = [SimpleNamespace(start=t)] * windows
+    return lengths, made._window((state, None if not t else object()), t, 0.02)
 
 
 @pytest.mark.parametrize(("name", "least", "most"), [("rod", 1e-13, 1e-9), ("plate", 1e-9, 1e-5)])
@@ -301,7 +303,7 @@ def test_a_beginning_that_is_hard_is_taken_for_one_that_does_not_fit(
     name: str, least: float, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lengths, _ = tried(monkeypatch, name)
-    jump = next(i for i, (a, b) in enumerate(zip(lengths, lengths[1:], strict=False)) if b < 1e-2 * a)
+    jump = next(i for i, (a, b) in enumerate(pairwise(lengths)) if b < 1e-2 * a)
     assert 4 <= jump <= 12
     assert least < lengths[jump + 1] < most
 
@@ -336,24 +338,25 @@ def test_kinks_that_travel(name: str, travel: bool) -> None:
     ("along", "level", "length"), [(1e-9, 1e-2, 0.02), (1e-4, 1e-2, 0.02), (1e-1, 1e-2, 0.0083)]
 )
 def test_kinks_are_followed_as_well_as_so_many_windows_can(
-    along: float, level: float, length: float, monkeypatch: pytest.MonkeyPatch
+    along: float, length: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = RoughFollower(places_of("string"), 20, 10, 1e-9)
+    made: Any = RoughFollower(places_of("string"), 20, 10, 1e-9)
     begun, _ = made._begun()
     assert 12 <= len(begun.state.resolution.tree) <= 40
-    monkeypatch.setattr(rough, "tails_of", lambda *_: (along, np.array([level]), np.ones(1)))
+    monkeypatch.setattr(rough, "tails_of", lambda *_: (along, np.array([1e-2]), np.ones(1)))
     new = SimpleNamespace(resolution=None, series=None)
     solver = SimpleNamespace(window=lambda _: None)
-    stub = SimpleNamespace(
+    stub: Any = SimpleNamespace(
         state=begun.state, solver=solver, after=lambda *_: None, solved=lambda *_: (None, None, new)
     )
     stops: list[float] = []
-    monkeypatch.setattr(
-        Course,
-        "reached",
-        lambda self, t, h: stops.append(h) or t + h,  # type: ignore[func-returns-value]
-    )
-    made._window(stub, 0.0, 0.02)  # type: ignore[arg-type]
+
+    def reached(self: Course, t: float, h: float) -> float:
+        stops.append(h)
+        return t + h
+
+    monkeypatch.setattr(Course, "reached", reached)
+    made._window(stub, 0.0, 0.02)
     assert 0.6 * length < stops[-1] < 1.6 * length
     assert 1e-4 < made._level < 1e-3
 
@@ -370,7 +373,7 @@ def windowed(
     ratio: float, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[WindowSolver, list[str], bool]:
     """Newton's steps that shrink by a ratio, with means over space instead of the operator."""
-    solver = WindowSolver(places_of("rod"), lines.stages(4), 1e-9)
+    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
     said: list[str] = []
     moments = SimpleNamespace(residual=lambda _: np.zeros(1), has_operator=lambda _: False)
     stub = SimpleNamespace(is_linear=False, highest=1, columns=columns, at=lambda _: moments)
@@ -388,7 +391,7 @@ def windowed(
     monkeypatch.setattr(WindowSolver, "_change", change)
     state = SimpleNamespace(rates=np.zeros((1, 1, 1, 3)), resolution=None)
     try:
-        solver.solve(stub, state, None, 0.0, 0.1, np.ones(1))  # type: ignore[arg-type]
+        solver.solve(stub, state, None, 0.0, 0.1, np.ones(1))
         ended = True
     except NoWindowError:
         ended = False
@@ -414,8 +417,8 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_krylov_steps(steps: int, found: bool) -> None:
     """A shift of so many entries needs as many steps."""
     n = steps
-    solver = WindowSolver(places_of("rod"), None, 1e-9)  # type: ignore[arg-type]
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)  # type: ignore[assignment]
+    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
+    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
     factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R))
     moments = SimpleNamespace(
         changed=lambda _: lambda z: np.roll(z, 1), lines=SimpleNamespace(highest=1, is_linear=True)
@@ -423,7 +426,7 @@ def test_krylov_steps(steps: int, found: bool) -> None:
     R = np.zeros(n)
     R[0] = 1.0
     try:
-        z = solver._change(factors, moments, [R], R, 1e-20)  # type: ignore[arg-type]
+        z = solver._change(factors, moments, [R], R, 1e-20)
         assert found
         assert np.allclose(np.roll(z, 1), R)
     except NoWindowError:
@@ -450,17 +453,17 @@ def test_what_krylov_steps_leave(
 
     wanted = left
     monkeypatch.setattr(newton, "gmres", gmres)
-    solver = WindowSolver(places_of("rod"), None, 1e-9)  # type: ignore[arg-type]
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R)  # type: ignore[assignment]
+    solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
+    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R)
     factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R))
     moments = SimpleNamespace(changed=lambda _: None, lines=SimpleNamespace(highest=1, is_linear=linear))
     rates = [np.zeros(4)]
     R = np.array([0.4, 0.0, 0.0, 0.0])
     if asked is None:
         with pytest.raises(NoWindowError):
-            solver._change(factors, moments, rates, R, enough)  # type: ignore[arg-type]
+            solver._change(factors, moments, rates, R, enough)
         return
-    solver._change(factors, moments, rates, R, enough)  # type: ignore[arg-type]
+    solver._change(factors, moments, rates, R, enough)
     if math.isnan(asked):
         assert not said
     else:
@@ -471,13 +474,13 @@ def test_what_krylov_steps_leave(
 
 
 @cache
-def room() -> RoomPlaces:
+def room() -> Any:
     made = RoomPlaces.of(bench_of("disc"))
     assert made is not None
     return made
 
 
-def roomy(tail: float = 1e-9) -> RoomFollower:
+def roomy(tail: float = 1e-9) -> Any:
     made = RoomFollower(Demand(tail, 1e-6), room(), 10)
     made._sizes = np.ones(1)
     return made
@@ -532,23 +535,21 @@ def test_a_layer_on_a_shape(since: float, resolved: bool, monkeypatch: pytest.Mo
     monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: True)
     monkeypatch.setattr(RoomFollower, "_accepted", lambda *_: ("accepted", None, 0.0))
     state = SimpleNamespace(room=SimpleNamespace(degree=8))
-    made._window(state, 0.0, 0.02)  # type: ignore[arg-type]
+    made._window(state, 0.0, 0.02)
     assert 3e-5 < lengths[0] < 1e-3
-    made._done, made.layers = [object()], {0.0: since}  # type: ignore[list-item]
-    assert (made._window(state, since, 0.02)[0] == "accepted") is resolved  # type: ignore[arg-type]
+    made._done, made.layers = [object()], {0.0: since}
+    assert (made._window(state, since, 0.02)[0] == "accepted") is resolved
 
 
 def test_steps_of_newton_on_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pibls.search import room_solver
-
     heard: list[float] = []
 
     def hear(self: Any, moved: float) -> None:
         heard.append(moved)
 
-    monkeypatch.setattr(room_solver.Contraction, "hear", hear)
+    monkeypatch.setattr(Contraction, "hear", hear)
     for name in ("is_there", "is_rounding", "is_slower", "wants_another"):
-        monkeypatch.setattr(room_solver.Contraction, name, lambda *_: False)
+        monkeypatch.setattr(Contraction, name, lambda *_: False)
     made = roomy()
     state = made._at_start(made._room(4))
     with pytest.raises(NoWindowError):
@@ -603,9 +604,9 @@ def followed(until: float, why: str | None, *, nodes: int = 10, windows: int = 1
     e = bench_of("rod").evolution
     assert e is not None
     tree = CellTree.over(bench_of("rod").box)
-    space = SimpleNamespace(nodes=nodes, tree_over=lambda _: tree, each=lambda _: [0])
+    space: Any = SimpleNamespace(nodes=nodes, tree_over=lambda _: tree, each=lambda _: [0])
     edges = np.linspace(0.0, until, windows + 1)
-    made = [Window(space, np.zeros(1), a, b, 0.0) for a, b in zip(edges, edges[1:], strict=False)]  # type: ignore[arg-type]
+    made = [Window(space, np.zeros(1), a, b, 0.0) for a, b in pairwise(edges)]
     return Followed(tuple(made), e, why, 0, 0)
 
 
@@ -616,11 +617,11 @@ def test_what_has_not_begun_is_left_to_others() -> None:
     assert not way.gives_up(followed(1e-4, LATE))
 
 
-def windows_plan(tol: float = 1e-8, way: Any = None) -> WindowPlan:
+def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
     return WindowPlan(bench_of("rod", tol), Budget(0.0, 100.0, 4000), way=way or InMoments())
 
 
-@pytest.mark.parametrize(("way", "since"), [(InWaves(), 1e-8), (InMoments(), 1e-8)])
+@pytest.mark.parametrize("way", [InWaves(), InMoments()])
 def test_from_when_on_an_estimate_is_promised(
     way: Any, since: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -630,21 +631,22 @@ def test_from_when_on_an_estimate_is_promised(
     monkeypatch.setattr(WindowPlan, "_where", lambda self, first, layers=(): wider.append(layers))
     one.notes["layers"] = ((0.0, since),)
     first = followed(1.0, None)
-    one._compared(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))  # type: ignore[arg-type]
+    one._compared(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))
     ends = [layers[0][1] for layers in wider[1:]]
     assert ends[0] == since
-    assert all(2.0 <= b / a <= 12.0 for a, b in zip(ends, ends[1:], strict=False))
+    assert all(2.0 <= b / a <= 12.0 for a, b in pairwise(ends))
     assert 3e-5 < ends[-1] <= 1.1e-4
 
 
 def test_time_is_left_for_the_second_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, spent, ends = windows_plan(), [0.0], []
+    one, spent = windows_plan(), [0.0]
+    ends: list[float] = []
     one.demand = ASKED
     monkeypatch.setattr(Budget, "spent", property(lambda _: spent[0]))
     until = Budget.until
 
     def asked(self: Budget, share: float, most: float) -> float | None:
-        ends.append(until(self, share, most))
+        ends.append(until(self, share, most) or 0.0)
         return ends[-1]
 
     monkeypatch.setattr(Budget, "until", asked)

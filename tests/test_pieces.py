@@ -26,7 +26,7 @@ from pibls.search.rates import Site, Walls, _samples, sites, towards, walls_of, 
 from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, waves_in
 from pibls.solver import GaussNewton, Outcome
-from pibls.space import CellTree
+from pibls.space import CellTree, graded
 from pibls.status import Status
 from pibls.system.products import Boxed
 from tests.made import found, plan, plane
@@ -72,7 +72,7 @@ def test_more_functions_or_more_pieces(rate: float, missing: float, pieces: int,
 
 
 def test_a_power_is_graded_for() -> None:
-    S = (np.arange(16) + 1.0)[None, :] ** -4.0
+    S = np.asarray((np.arange(16) + 1.0)[None, :] ** -4.0, dtype=float)
     edges, _ = finer(S, 2.9)
     assert len(edges) == 2 + 4  # two towards each end
     assert 0.05 < edges[2] < 0.4
@@ -300,7 +300,6 @@ def divisions(
     """The halvings of each divided cell, and the cells whose spectrum is asked for."""
     levels: list[int] = []
     asked: list[int] = []
-    graded = cellular.graded
 
     def recorded(box: Any, axes: Any, place: Any, n: int) -> Any:
         levels.append(n)
@@ -361,7 +360,8 @@ def attempted(
     before: float = 1e-3,
 ) -> tuple[CellPlan, dict[str, Any]]:
     """One round of cells whose worst indicator is that, and what it led to."""
-    one, said = cells(1e-8), {"compared": [], "limits": []}
+    one = cells(1e-8)
+    said: dict[str, Any] = {"compared": [], "limits": []}
     now = found(1e-9)
     one._last, one._before = (1.0, 1.0, before), (None, None)  # type: ignore[assignment]
     one._singular = np.ones(16, dtype=np.bool_)
@@ -439,7 +439,12 @@ def test_a_start_in_few_cells_that_leads_nowhere(
     one, said = cells(), []
     stalled = Outcome(np.zeros(4), 0.0, 1, Status.STALLED, relative=relative)
     monkeypatch.setattr(GaussNewton, "descend", lambda *_: stalled)
-    monkeypatch.setattr(GaussNewton, "solve", lambda *_: said.append(1) or stalled)
+
+    def solve(*_: Any) -> Outcome:
+        said.append(1)
+        return stalled
+
+    monkeypatch.setattr(GaussNewton, "solve", solve)
     monkeypatch.setattr(cellular, "starting_values", lambda _: None)
     one._newton(SimpleNamespace(is_linear=False), None)  # type: ignore[arg-type]
     assert bool(said) is again

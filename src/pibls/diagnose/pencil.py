@@ -179,7 +179,7 @@ class Pencil:
             if abs(centre.imag) < 1e-7:
                 centre = complex(centre.real, 0.0)
             centre = self._polished(centre) if times == 1 else centre
-            if all(abs(centre - b) > PENCIL.same for b, _ in out):
+            if all(abs(centre - b) > 0.5 * PENCIL.circle for b, _ in out):
                 out.append((centre, times))
         return out
 
