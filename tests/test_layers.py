@@ -24,7 +24,6 @@ LAYERS = (
     ("sample",),
     ("plot", "exchange"),
     ("notebook",),
-    ("solve",),
     ("after",),
     ("fitting",),
     ("cases",),

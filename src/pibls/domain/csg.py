@@ -13,7 +13,7 @@ from pibls.arrays import Array, Mask
 from pibls.domain.checks import mentioned
 from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.maps import Affine
-from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
+from pibls.domain.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of, map_of
 from pibls.domain.trim import outline, trim
 from pibls.errors import ProblemError
@@ -221,7 +221,7 @@ def _bracketed(shape: Any) -> str:
 
 def combine(sign: str, a: Any, b: Any) -> Any:
     """a | b, a & b or a - b, as flat as can be; NotImplemented where one of them is no shape."""
-    if not (_is_domain(a) and _is_domain(b)):
+    if not (is_domain(a) and is_domain(b)):
         return NotImplemented
     for shape in (a, b):
         if time_of(shape) is not None:
@@ -244,7 +244,3 @@ def combine(sign: str, a: Any, b: Any) -> Any:
     kind = Union if sign == "|" else Intersection
     shapes = tuple(s for part in (a, b) for s in (part.shapes if isinstance(part, kind) else (part,)))
     return kind(shapes)
-
-
-def _is_domain(thing: Any) -> bool:
-    return isinstance(thing, Domain) and not isinstance(thing, type)

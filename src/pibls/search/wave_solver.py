@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.rows import is_finite
+from pibls.linalg.matrix import is_finite
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.again import Again
@@ -102,10 +102,9 @@ class WaveSolver:
         """The first window starts from its own initial values."""
         from pibls.search.starts import lift
 
-        if isinstance(system, System):
-            w = lift(system, self.bench)
-            if w is not None and _usable(system, system.values(w)):
-                return method.descend(system, system.values(w), w=w)
+        w = None if system.held is None else lift(system.held, self.bench)
+        if w is not None and _usable(system, system.values(w)):
+            return method.descend(system, system.values(w), w=w)
         for level in (0.0, 1.0, -1.0, 0.1):
             v = system.level(level)
             if _usable(system, v):
