@@ -271,7 +271,7 @@ def test_functions_of_few_coordinates() -> None:
     some = family.spec(200)
     assert isinstance(some, Waves)
     assert some.groups
-    assert all(0.2 < other.low < 0.4 for other in family.shares())
+    assert all(0.2 < other.low < 0.4 for other in family.others())
     apart = replace(family, subsets=((0, 1), (2,))).spec(1000)
     assert isinstance(apart, Waves)
     (_, two, _), (_, one, _) = apart.groups
@@ -315,11 +315,23 @@ def test_some_points_are_moved_to_the_end_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "evolves", "several"),
-    [(200, False, True), (400, False, False), (60, True, True), (200, True, False)],
+    ("columns", "evolves", "cornered", "relative", "several"),
+    [
+        (200, False, False, 0.5, True),
+        (400, False, False, 0.5, False),
+        (60, True, False, 0.5, True),
+        (200, True, False, 0.5, False),
+        (60, False, True, 0.02, False),  # singular functions do the rest
+        (60, False, True, 0.2, True),
+    ],
 )
 def test_several_starts_where_each_is_cheap(
-    columns: int, evolves: bool, several: bool, monkeypatch: pytest.MonkeyPatch
+    columns: int,
+    evolves: bool,
+    cornered: bool,
+    relative: float,
+    several: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[int] = []
 
@@ -328,12 +340,15 @@ def test_several_starts_where_each_is_cheap(
 
         def descend(self, *_: Any, **__: Any) -> Outcome:
             tried.append(1)
-            return Outcome(np.zeros(columns), 1.0, 1, Status.STALLED, relative=0.5)
+            return Outcome(np.zeros(columns), 1.0, 1, Status.STALLED, relative=relative)
 
-    system = SimpleNamespace(shape=(2 * columns, columns), linearise=lambda _: (np.ones(1),))
-    bench = SimpleNamespace(evolution=object() if evolves else None)
+    system: Any = SimpleNamespace(
+        shape=(2 * columns, columns), linearise=lambda _: (np.ones(1),), has_corners=cornered
+    )
+    bench: Any = SimpleNamespace(evolution=object() if evolves else None)
+    method: Any = Method()
     monkeypatch.setattr(starts, "_candidates", lambda *_: [(np.zeros(1), None)] * 3)
-    starts.from_scratch(system, Method(), bench, np.random.default_rng(0))  # type: ignore[arg-type]
+    starts.from_scratch(system, method, bench, np.random.default_rng(0))
     assert (len(tried) > 1) is several
 
 
@@ -347,6 +362,8 @@ def test_constants_to_start_from(term: Any, root: float) -> None:
     bench = SimpleNamespace(box=np.array([[0.0, 1.0]]))
 
     class System(SimpleNamespace):
+        held, has_corners = None, False
+
         def level(self, value: float) -> np.ndarray:
             return np.full(3, value)
 
