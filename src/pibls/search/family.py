@@ -2,7 +2,7 @@ r"""N ↦ basis: waves at any width, with the scale that the width demands, stre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pibls.basis import BasisSpec, Waves
 from pibls.basis.scale import scale_for
@@ -15,7 +15,7 @@ class WaveFamily:
     """Waves with |w| ≤ R(N, d), stretched per coordinate."""
 
     stretch: tuple[float, ...]
-    low: float = FAMILY.low_share
+    low: float = field(default_factory=lambda: FAMILY.low_share)
     """The share of functions of one or two coordinates."""
     subsets: tuple[tuple[int, ...], ...] = ()
     """Where functions of some coordinates alone make up nearly all of it: which ones (`search.coupled`)."""

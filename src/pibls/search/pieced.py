@@ -18,6 +18,7 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.domain import box_of
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
@@ -26,7 +27,7 @@ from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
 from pibls.search.family import WaveFamily
-from pibls.search.thresholds import PIECED
+from pibls.search.thresholds import ENRICH, PIECED
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.points import Points, PointSet
@@ -194,14 +195,12 @@ class Pieced:
             return np.asarray(np.linalg.norm(X[:, None, :] - corners, axis=2).min(axis=1) / size)
 
         shares = (
-            0.5 * PIECED.closer ** np.arange(PIECED.levels)
-            if fitted
-            else 0.5 ** (np.arange(PIECED.held_levels) + 1.5)
+            0.5 * ENDS.closer ** np.arange(ENDS.levels) if fitted else 0.5 ** (np.arange(ENRICH.levels) + 1.5)
         )
         parts = []
         for face in region.faces:
             for end, U in ((0.0, shares), (1.0, 1.0 - shares)):
-                if away(face.at(np.array([[end]]), rng).points)[0] < PIECED.near:
+                if away(face.at(np.array([[end]]), rng).points)[0] < JUNCTIONS.same:
                     there = face.at(U[:, None], rng)
                     parts.append(PointSet((there.points,), there.normals))
         kept = away(found.sites[0]) > PIECED.away
@@ -288,7 +287,7 @@ class Pieced:
     def _kept(self, found: PointSet, piece: Piece) -> PointSet:
         box = piece.bounds
         X = found.sites[0]
-        mine = piece.locates(X - PIECED.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
+        mine = piece.locates(X - ENRICH.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
         return found.select(mine)
 
     def held_out(

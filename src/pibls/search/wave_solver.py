@@ -17,7 +17,7 @@ from pibls.search.divided import Reference, cell_system, without_pairs
 from pibls.search.evolution import Evolution
 from pibls.search.extrapolated import Extrapolated
 from pibls.search.followed import Window
-from pibls.search.march import NoWindowError
+from pibls.search.march import NoWindowError, left_by_newton
 from pibls.search.thresholds import WINDOWS
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Whole
@@ -78,7 +78,7 @@ class WaveSolver:
         method = GaussNewton(
             rounds=0,
             continuation=0,
-            tolerance=max(WINDOWS.left * self.tail, 1e-15),
+            tolerance=left_by_newton(self.tail),
         )
         if system.is_linear:
             outcome = method.linear_solve(system)
