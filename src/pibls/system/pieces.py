@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Strip
+from pibls.linalg.spread import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole, bare
@@ -171,7 +171,8 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
 
     placed = [job.points() for job in jobs]
     mine = [{r: found for r, found in p.items() if len(found) and not r.is_sum} for p in placed]
-    for job, every, found, told in zip(jobs, placed, mine, known_in(lowered.residuals, mine), strict=True):
+    known_there = known_in(lowered.residuals, mine) if jobs else []  # else the problem may be elsewhere
+    for job, every, found, told in zip(jobs, placed, mine, known_there, strict=True):
         local = tuple(r for r in lowered.residuals if r.region in found)
         systems.append(job.system(replace(lowered, residuals=local), found, told))
         strips, wanted = [], [np.empty(0)]
