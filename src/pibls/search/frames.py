@@ -125,7 +125,10 @@ class Framed:
                 for r, k in zip(equations, order, strict=True)
                 for j in r.jets
             ]
-            moved = [any(j.unknown == k and j.alpha[axis] for j in r.jets) for r, k in zip(equations, order, strict=True)]
+            moved = [
+                any(j.unknown == k and j.alpha[axis] for j in r.jets)
+                for r, k in zip(equations, order, strict=True)
+            ]
             named = [[frozenset(kind) or None for kind in row] for row in kinds]
             lost = Pairing.of(named, repeated, couplings).left_out
             if not all(moved) or any(sum(c[2]) and not (own[c[0]] and own[c[1]]) for c in lost):
@@ -140,13 +143,9 @@ class Framed:
         )
         return self._frame(found, conditions)
 
-    def _frame(
-        self, found: Resolution, conditions: tuple[tuple[int, tuple[Side, ...]], ...] = ()
-    ) -> Frame:
+    def _frame(self, found: Resolution, conditions: tuple[tuple[int, tuple[Side, ...]], ...] = ()) -> Frame:
         half = 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)
-        return Frame(
-            found.sizes, found.repeated, half, self.order, self.orders, self.asked, conditions
-        )
+        return Frame(found.sizes, found.repeated, half, self.order, self.orders, self.asked, conditions)
 
     def held(self, number: int, found: Resolution) -> list[Array]:
         """The points of the reference box along each coordinate at which an equation is held."""

@@ -185,7 +185,11 @@ class WindowSolver:
                 solver = Axial.of(lines, lines.frame, operator.weights, shifts)
                 in_steps = solver is not None and not (solver.is_exact and rests)
                 equations = len(lines.frame.order)
-                if solver is not None and solver.holds_sides and moments.has_operator(operator.weights, equations):
+                if (
+                    solver is not None
+                    and solver.holds_sides
+                    and moments.has_operator(operator.weights, equations)
+                ):
                     moving = equations
                 if in_steps and rests and small:
                     solver, in_steps = None, False  # the whole matrix serves for ever

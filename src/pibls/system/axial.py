@@ -44,9 +44,12 @@ class Single:
     is_exact: bool
 
     @classmethod
-    def of(cls, frame: Frame, k: int, spans: tuple[Span, ...], terms: Terms, shifts: Complex) -> Single | None:
+    def of(
+        cls, frame: Frame, k: int, spans: tuple[Span, ...], terms: Terms, shifts: Complex
+    ) -> Single | None:
         """None where an equation has no highest derivatives of its unknown."""
-        exact = not any(c.any() for key, found in terms.items() if key == (k, key[1]) != (k, k) for c in found.values())
+        others = [found for (row, j), found in terms.items() if row == k != j]
+        exact = not any(c.any() for found in others for c in found.values())
         still: dict[MultiIndex, Array] = {}
         rates: dict[int, Array] = {}
         for (alpha, a), c in terms.get((k, k), {}).items():
@@ -120,7 +123,9 @@ class Axial:
         if len(held) < len(bounds):
             return None
         terms = _terms(lines, frame, weights)
-        couplings = [(r, k, alpha) for (r, k), found in terms.items() for (alpha, _), c in found.items() if c.any()]
+        couplings = [
+            (r, k, alpha) for (r, k), found in terms.items() for (alpha, _), c in found.items() if c.any()
+        ]
         pairing = Pairing.of(_kinds(held), frame.repeated, couplings)
         spans = [b.spans for b in held]
         parts: list[Single | Joint] = []
@@ -157,7 +162,9 @@ class Axial:
             rows[k] = B[first : first + g.rows]
             for (site, j, alpha, a), w in zip(g.terms, self.weights[e], strict=True):
                 if j in met and w.any():
-                    rows[k] = rows[k] - w[:, None] * g.sites[site].sums(alpha, out[None, j])[0] * self.shifts**a
+                    rows[k] = (
+                        rows[k] - w[:, None] * g.sites[site].sums(alpha, out[None, j])[0] * self.shifts**a
+                    )
         for part in self.parts:
             for k, found in zip(part.members, part.solve([rows[k] for k in part.members]), strict=True):
                 out[k] += found.reshape(n, -1)
@@ -186,7 +193,11 @@ def _kinds(bounds: Sequence[Bound]) -> list[list[int | None]]:
                 row.append(None)
                 continue
             kind = span.kind
-            same = (j for j, other in enumerate(known) if other.shape == kind.shape and np.abs(other - kind).max() < SAME)
+            same = (
+                j
+                for j, other in enumerate(known)
+                if other.shape == kind.shape and np.abs(other - kind).max() < SAME
+            )
             number = next(same, len(known))
             if number == len(known):
                 known.append(kind)

@@ -99,7 +99,12 @@ class Joint:
 
     @classmethod
     def of(
-        cls, frame: Frame, group: dict[int, Parity], spans: Sequence[Sequence[Span]], terms: Terms, shifts: Complex
+        cls,
+        frame: Frame,
+        group: dict[int, Parity],
+        spans: Sequence[Sequence[Span]],
+        terms: Terms,
+        shifts: Complex,
     ) -> Joint:
         """Raises a `NotJointError` or a LinAlgError where their modes are not known."""
         members = tuple(sorted(group))
@@ -151,23 +156,25 @@ class Joint:
                 S[..., members.index(r), members.index(k)] += mean * value[..., None]
         for e, r in enumerate(members):  # modes that an unknown has not
             S[..., e, e] += 1.0 - _present(axes, r)[..., None]
-        inverse = np.linalg.inv(S)
+        inverse = np.asarray(np.linalg.inv(S), dtype=complex)
         if not np.isfinite(inverse).all():
             raise NotJointError
         return cls(members, axes, tuple(scales[r] for r in members), inverse, exact)
 
     def solve(self, rows: Sequence[Complex]) -> list[Complex]:
         """Coefficients (n₁, n₂, …, λ) of each unknown from the rows of its equation, (points, λ)."""
-        R = np.zeros((*(a.count for a in self.along), self.inverse.shape[-3], len(self.members)), dtype=complex)
+        counts = [a.count for a in self.along]
+        R: Any = np.zeros((*counts, self.inverse.shape[-3], len(self.members)), dtype=complex)
         for e, (k, row, scale) in enumerate(zip(self.members, rows, self.scales, strict=True)):
             made: Any = row.reshape(*scale.shape, -1) / scale[..., None]
             for i, axis in enumerate(self.along):
                 made = along(axis.kinds[k].forth, made, i)
-            R[(*(slice(n) for n in made.shape[:-1]), slice(None), e)] = made
+            R[..., e][tuple(map(slice, made.shape[:-1]))] = made
         Z = np.matmul(self.inverse, R[..., None])[..., 0]
         out = []
         for e, k in enumerate(self.members):
-            made = Z[(*(slice(len(a.kinds[k].forth)) for a in self.along), slice(None), e)]
+            here = tuple(slice(len(a.kinds[k].forth)) for a in self.along)
+            made = Z[..., e][here]
             for i, axis in enumerate(self.along):
                 made = along(axis.kinds[k].back, made, i)
             out.append(np.asarray(made))
@@ -191,12 +198,13 @@ def _present(axes: Sequence[_Along], k: int) -> Array:
 
 def _scale(r: int, terms: Terms, frame: Frame) -> Array:
     """The strongest coefficient of an equation, next to its mean, where it vanishes nowhere."""
-    best, size = None, -1.0
+    best, strength = None, (False, -1.0)
     for (row, _), found in terms.items():
         for (alpha, a), c in found.items():
             natural = float(np.abs(c).mean() * np.prod(frame.half ** -np.array(alpha, dtype=float)))
-            if row == r and (sum(alpha) or (a and best is None)) and natural > size:
-                best, size = np.abs(c), natural
+            mine = bool(any(alpha)), natural
+            if row == r and (sum(alpha) or a) and mine > strength:
+                best, strength = np.abs(c), mine
     assert best is not None  # every equation has a rate
     return best / best.mean() if best.min() > _VANISHING * best.max() else np.ones_like(best)
 

@@ -62,7 +62,9 @@ class Bound:
             for side in mine:
                 rows = int(np.prod(side.counts))
                 if unknown == k:
-                    scale, row, uniform = _condition(g, weights[number][:, done : done + rows], k, side, frame)
+                    scale, row, uniform = _condition(
+                        g, weights[number][:, done : done + rows], k, side, frame
+                    )
                     if not row.any():
                         return None
                     ends[side.axis].append(row)
