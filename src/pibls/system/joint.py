@@ -203,7 +203,7 @@ def _scale(r: int, terms: Terms, frame: Frame) -> Array:
         for (alpha, a), c in found.items():
             natural = float(np.abs(c).mean() * np.prod(frame.half ** -np.array(alpha, dtype=float)))
             mine = bool(any(alpha)), natural
-            if row == r and (sum(alpha) or a) and mine > strength:
+            if row == r and (any(alpha) or a) and mine > strength:
                 best, strength = np.abs(c), mine
     assert best is not None  # every equation has a rate
     return best / best.mean() if best.min() > _VANISHING * best.max() else np.ones_like(best)
