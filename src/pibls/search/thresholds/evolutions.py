@@ -35,7 +35,7 @@ class MarchThresholds:
     off by 4e-9 in 24 polynomials that have all sixteen digits."""
     rounded: float = 3e-14
     """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
-    wave along a coast, whose second velocity is zero, had v = 4e-16 after a window, and ever more functions."""
+    wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
     fading: float = 0.7
     """Of what earlier windows left unresolved, the next may leave again."""
