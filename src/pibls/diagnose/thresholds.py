@@ -156,6 +156,7 @@ class SingularThresholds:
     highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
     poles: int = 16  # orders of rational functions with their pole in a hole
     highest_rich: float = 6.0  # … and of what other terms do
+    steepest: float = 60.0  # e-folds over the domain that functions of a corner may have
 
 
 SINGULAR = SingularThresholds()

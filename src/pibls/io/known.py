@@ -79,7 +79,9 @@ def _is_annular(basis: AnnularBasis, d: int) -> str | None:
 
 
 def _is_singular(basis: SingularBasis, d: int) -> str | None:
-    good = basis.frame.shape in ((2,), (4,)) and bool(np.all(basis.frame[3:] > 0))
+    good = basis.frame.shape in ((2,), (4,), (7,)) and bool(np.all(basis.frame[3:4] > 0))
+    if good and len(basis.frame) > 4:
+        good = not len(basis.end) and bool(np.all(basis.terms[:, 0] >= 0) and np.all(basis.terms[:, 0] <= _ORDERS))
     return None if good else f"a corner with {basis.frame.tolist()}"
 
 
