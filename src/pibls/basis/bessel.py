@@ -14,19 +14,28 @@ import numpy as np
 from pibls.arrays import Array
 
 _SERIES = 4.0  # x²/4 over ν, up to which the series loses no digit
-_TERMS = 60
+_TERMS = 80
 _SAME = 1e-9  # orders that differ by a whole number but for that are of one chain
+
+_NONE = np.empty(0)
 
 Pair = tuple[Array, Array]
 """A function of ν, and its derivative by ν."""
 
 
 class Regular:
-    """E_p and what its derivatives need, for some powers p ≥ 0 at points with x²/4 = ``quarter``."""
+    """E_p and what its derivatives need, for some powers p ≥ 0 at points with x²/4 = ``quarter``.
 
-    def __init__(self, powers: Iterable[float], quarter: Array, tau: float, most: int) -> None:
-        self.tau, self.quarter, self.most = tau, quarter, most
+    ``slopes`` are the powers of which the derivative by p is wanted too.
+    """
+
+    def __init__(
+        self, powers: Iterable[float], slopes: Iterable[float], quarter: Array, tau: float, most: int
+    ) -> None:
+        self._turned, self._most = tau * quarter, most
+        self._largest = float(quarter.max(initial=0.0))
         self._known: dict[tuple[float, int], Pair] = {}
+        self._slopes = set(slopes)
         chains: list[list[float]] = []
         for p in sorted(set(powers)):
             for chain in chains:
@@ -41,50 +50,54 @@ class Regular:
 
     def _descend(self, chain: list[float]) -> None:
         """All of a chain of powers that differ by whole numbers, from a high order down."""
-        low = chain[0]
+        low, sloping = chain[0], not self._slopes.isdisjoint(chain)
         wanted = {round(p - low): p for p in chain}
-        highest = max(wanted) + self.most + 1
-        enough = float(self.quarter.max(initial=0.0)) / _SERIES
-        top = max(highest, int(enough - low) + 1)
-        above, here = self._series(low + top + 1), self._series(low + top)
+        highest = max(wanted) + self._most + 1
+        top = max(highest, int(self._largest / _SERIES - low) + 1)
+        above, here = self._series(low + top + 1, sloping), self._series(low + top, sloping)
         kept = {top + 1: above, top: here}
         for n in range(top, 0, -1):
             nu = low + n
-            step = self.tau * self.quarter / (nu * (nu + 1.0))
-            bend = 1.0 / nu + 1.0 / (nu + 1.0)
-            above, here = here, (
-                here[0] + step * above[0],
-                here[1] + step * (above[1] - bend * above[0]),
-            )  # fmt: skip
+            step = self._turned / (nu * (nu + 1.0))
+            value, slope = step * above[0], _NONE
+            value += here[0]
+            if sloping:
+                bend = 1.0 / nu + 1.0 / (nu + 1.0)
+                slope = here[1] + step * (above[1] - bend * above[0])
+            above, here = here, (value, slope)
             if n - 1 <= highest:
                 kept[n - 1] = here
         for n, p in wanted.items():
-            self._found[p] = [kept[n + k] for k in range(self.most + 2)]
+            self._found[p] = [kept[n + k] for k in range(self._most + 2)]
 
-    def _series(self, nu: float) -> Pair:
-        term, slope = np.ones_like(self.quarter), 0.0
-        value, by_nu = term.copy(), np.zeros_like(term)
-        for m in range(1, _TERMS):
-            term = term * (self.tau * self.quarter / (m * (nu + m)))
-            slope -= 1.0 / (nu + m)
-            value += term
-            by_nu += slope * term
-            if np.abs(term).max(initial=0.0) < 1e-18:
-                break
-        return value, by_nu
+    def _series(self, nu: float, sloping: bool) -> Pair:
+        """By Horner's rule, from the last term that counts."""
+        sizes = np.cumprod([self._largest / (m * (nu + m)) for m in range(1, _TERMS)])
+        last = 1 + int(np.argmax(sizes < 1e-18)) if sizes[-1] < 1e-18 else _TERMS
+        value, slope = np.ones_like(self._turned), _NONE
+        if sloping:
+            slope = np.zeros_like(value)
+        for m in range(last, 0, -1):
+            step = self._turned / (m * (nu + m))
+            if sloping:
+                slope = step * (slope - value / (nu + m))
+            value *= step
+            value += 1.0
+        return value, slope
 
     def factor(self, p: float, s: int) -> Pair:
         """D_s, and its derivative by ν but for a multiple of D_s that is the same for all s."""
         if (p, s) not in self._known:
+            sloping = p in self._slopes
             if s <= 0:
                 value, by_nu = self._found[p][-s]
                 scale, bend = 1.0, 0.0
                 for k in range(1, 1 - s):
                     scale, bend = scale / (p + k), bend + 1.0 / (p + k)
-                self._known[p, s] = scale * value, scale * (by_nu - bend * value)
+                self._known[p, s] = scale * value, scale * (by_nu - bend * value) if sloping else _NONE
             else:
                 (one, slope), (two, other) = self.factor(p, s - 1), self.factor(p, s - 2)
-                turn = self.tau * self.quarter
                 n = p - s + 1
-                self._known[p, s] = n * one + turn * two, one + n * slope + turn * other
+                value = n * one + self._turned * two
+                self._known[p, s] = value, one + n * slope + self._turned * other if sloping else _NONE
         return self._known[p, s]

@@ -48,7 +48,9 @@ class Tip:
     def frame(self) -> Array:
         """All but where it is, and where its cut ends."""
         plain = (self.middle, self.length, self.mu.real, self.mu.imag)
-        return np.array(plain if not self.rate and not any(self.growth) else (*plain, self.rate, *self.growth))
+        return np.array(
+            plain if not self.rate and not any(self.growth) else (*plain, self.rate, *self.growth)
+        )
 
     @property
     def inside(self) -> Array:
@@ -162,7 +164,6 @@ class SingularBasis:
                 table[:, column] = (turn * total).real
         return out
 
-
     def _bessel(
         self, alphas: Sequence[MultiIndex], away: Any, log: Any, own: Any, ups: list[Any]
     ) -> list[Array]:
@@ -170,7 +171,8 @@ class SingularBasis:
         mu, rate = complex(*self.frame[2:4]), float(self.frame[4])
         tau, square = math.copysign(1.0, rate), 0.25 * rate * rate
         most = len(ups) - 1
-        functions = Regular(self.terms[:, 0].tolist(), square * np.abs(away) ** 2, tau, most)
+        powers, logs = self.terms[:, 0], self.terms[:, 2] > 0
+        functions = Regular(powers.tolist(), powers[logs].tolist(), square * np.abs(away) ** 2, tau, most)
         downs = [away**k for k in range(most + 1)]
         out = [np.empty((len(away), self.size), order="F") for _ in alphas]
         wanted = [expanded(alpha[0], alpha[1], mu) for alpha in alphas]
@@ -195,9 +197,7 @@ class SingularBasis:
 Jets = Callable[[Array, Sequence[MultiIndex]], list[Array]]
 
 
-def grown(
-    jets: Jets, X: Array, alphas: Sequence[MultiIndex], growth: Array, point: Array
-) -> list[Array]:
+def grown(jets: Jets, X: Array, alphas: Sequence[MultiIndex], growth: Array, point: Array) -> list[Array]:
     """Jets of e^{g·(x - c)} f from those of f, by Leibniz' rule."""
     if not np.any(growth):
         return jets(X, alphas)

@@ -197,7 +197,9 @@ def functions_at(
         values = corner.kinds[k] == (VALUES, VALUES)
         # A flux of e^{g·x} v is a sum of v and its flux.
         exact = corner.straight and tip.end is None and (values or not any(tip.growth))
-        found = _exact_terms(corner, k) if exact else _bent_terms(corner, k)
+        # Below κR all Bessel functions are waves; from there on they fall like powers.
+        waves = max(-tip.rate, 0.0) * tip.length
+        found = _exact_terms(corner, k, waves) if exact else _bent_terms(corner, k, waves)
         if values:
             found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, where the values of the two sides differ
         if tip.end is not None:
@@ -210,7 +212,9 @@ def functions_at(
         terms.setdefault(tip, {}).update(dict.fromkeys(found))
     out = [Singular(tip, tuple(found)) for tip, found in terms.items()]
     if out and plain.end is not None:
-        out.append(Singular(Tip(plain.end, 0.0, plain.length, mu=plain.mu), ((0.0, 0, 1, 0.0),)))  # log|z - b|
+        out.append(
+            Singular(Tip(plain.end, 0.0, plain.length, mu=plain.mu), ((0.0, 0, 1, 0.0),))
+        )  # log|z - b|
     return out
 
 
@@ -244,9 +248,10 @@ def _delta(corner: Corner, unknown: int, p: float) -> float:
     return (turn - 0.5 * p * corner.angle) % (2.0 * math.pi)
 
 
-def _exact_terms(corner: Corner, unknown: int) -> list[Term]:
+def _exact_terms(corner: Corner, unknown: int, more: float) -> list[Term]:
     """Im or Re of w^α, or of w^α log w for whole α, with w = r e^{iθ} from the first side."""
-    return [(_rounded(p), 0, int(_is_whole(p)), _delta(corner, unknown, p)) for p in corner.powers(unknown)]
+    powers = corner.powers(unknown, SINGULAR.highest + more)
+    return [(_rounded(p), 0, int(_is_whole(p)), _delta(corner, unknown, p)) for p in powers]
 
 
 def _lower_terms(corner: Corner, unknown: int) -> list[Term]:
@@ -270,11 +275,11 @@ def _seeds(corner: Corner, unknown: int, most: float) -> list[float]:
     return sorted(p for p in found.values() if not _is_whole(p) or p >= least)
 
 
-def _bent_terms(corner: Corner, unknown: int) -> list[Term]:
+def _bent_terms(corner: Corner, unknown: int, more: float) -> list[Term]:
     """Harmonic functions, of both phases: on a bent side none of them alone fits the condition."""
     return [
         (p, 0, int(_is_whole(p)), delta)
-        for p in _seeds(corner, unknown, SINGULAR.highest_bent)
+        for p in _seeds(corner, unknown, SINGULAR.highest_bent + more)
         for delta in (0.0, 0.5 * math.pi)
     ]
 

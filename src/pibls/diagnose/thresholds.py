@@ -25,6 +25,7 @@ class HoleThresholds:
     most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
     weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
     per_function: float = 2.5  # points of the rim per function around it
+    steepest: float = 60.0  # e-folds over the domain that they may have
 
 
 HOLES = HoleThresholds()
