@@ -33,8 +33,7 @@ class EvenOdd:
     @property
     def parts(self) -> tuple[Array, Array]:
         """E and O."""
-        even = self.half.shape[1] // 2
-        return self.half[:, :even], self.half[:, even:]
+        return _halves(self.half)
 
     def __matmul__(self, w: Array) -> Array:
         (first, second), p = self.parts, len(w) // 2
@@ -49,6 +48,11 @@ class EvenOdd:
     @cached_property
     def row_norms(self) -> Array:
         return np.tile(np.sqrt(np.einsum("ij,ij->i", self.half, self.half)), 2)
+
+
+def _halves(A: Array) -> tuple[Array, Array]:
+    even = A.shape[1] // 2
+    return A[:, :even], A[:, even:]
 
 
 class Pulling(Protocol):
@@ -86,11 +90,11 @@ class EvenOddFactorization(Generic[Factors]):
         )
 
     def leverage(self, values: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         return np.asarray(np.sqrt(0.5) * np.hypot(self.even.leverage(even), self.odd.leverage(odd)))
 
     def influence(self, values: Array, changes: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         e, o = 0.5 * self.even.pulled(even), 0.5 * self.odd.pulled(odd)
         places, images = np.split(changes, 2)
         return np.asarray(np.abs(e + o) @ places + np.abs(e - o) @ images)
