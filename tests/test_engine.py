@@ -14,7 +14,7 @@ import sympy as sp
 
 import pibls
 from pibls.linalg import block_qr, distributed, staircase
-from pibls.linalg.engine import HERE, Demand, Here, TooLargeError
+from pibls.linalg.engine import HERE, Demand, Here, Share, TooLargeError
 from pibls.linalg.fronts import Plan, eliminate, planned
 from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
@@ -86,7 +86,7 @@ def solved(problem: pibls.Problem, engine: Any, **more: int) -> Outcome:
 
 @pytest.mark.parametrize("problem", [linear, nonlinear])
 def test_the_same_bits(client: Any, problem: Callable[[], pibls.Problem]) -> None:
-    seen: list[distributed.Share] = []
+    seen: list[Share] = []
     engine = distributed.Distributed(client, seen.append)
     elsewhere, here = solved(problem(), engine), solved(problem(), HERE)
     assert engine._sent > 10  # it was indeed sent

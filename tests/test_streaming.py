@@ -16,7 +16,8 @@ from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.domain import box_of
 from pibls.linalg import Factorization, LinearSolver
-from pibls.linalg.rows import Matrix, Rows, is_finite, norms
+from pibls.linalg.matrix import Matrix, is_finite, norms
+from pibls.linalg.rows import Rows
 from pibls.linalg.streamed_qr import StreamedFactorization, reduced
 from pibls.problem.lowering import lower
 from pibls.solver import Method
@@ -240,7 +241,7 @@ class Plain:
     """A user's solver that knows nothing of blocks."""
 
     def factor(self, A: Matrix) -> Factorization:
-        return pibls.SVD().factor_held(np.asarray(A))
+        return pibls.SVD().factor(np.asarray(A))
 
 
 def test_a_solver_that_knows_no_blocks_gets_all_rows(stream: None) -> None:

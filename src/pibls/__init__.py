@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pibls._version import __version__
 from pibls.cases import cases
 from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarning
-from pibls.solve import solve
+from pibls.solution.solve import solve
 
 if TYPE_CHECKING:
     from pibls.after.sweeps import sweep

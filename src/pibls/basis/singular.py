@@ -71,6 +71,11 @@ class Singular:
         )
 
 
+def as_singular(spec: object) -> Singular | None:
+    """A basis itself, if it is of functions at a corner."""
+    return spec if isinstance(spec, Singular) else None
+
+
 @dataclass(frozen=True)
 class SingularBasis:
     """As arrays: the corner (2,), direction, length and μ (4, or 2 for i), the end of the cut, terms."""

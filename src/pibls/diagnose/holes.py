@@ -17,7 +17,7 @@ from pibls.arrays import Array, Mask
 from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, constants_of
-from pibls.diagnose.thresholds import HOLES
+from pibls.diagnose.thresholds import ENDS, HOLES
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -221,10 +221,10 @@ def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: 
 def _decay(circle: tuple[float, float, float], other: tuple[float, float, float]) -> float:
     """ϱ = r/s: what another circle sends here is singular where that one mirrors this one, s away."""
     apart, r, q = math.dist(circle[:2], other[:2]), circle[2], other[2]
-    s = apart
-    for _ in range(HOLES.reflections):
-        s = max(apart - q * q / max(apart - r * r / s, q), r)
-    return r / s
+    # s = a - q²/(a - r²/s): there the images of the images end.
+    b = apart * apart + r * r - q * q
+    s = (b + math.sqrt(max(b * b - 4.0 * apart * apart * r * r, 0.0))) / (2.0 * apart)
+    return r / max(s, r)
 
 
 def _orders(digits: float, decay: float) -> int:
@@ -233,7 +233,7 @@ def _orders(digits: float, decay: float) -> int:
 
 
 def _dense(loop: tuple[Face, ...]) -> list[Boundary]:
-    return [face.at(np.linspace(0.0, 1.0, HOLES.dense)[:, None], _RNG) for face in loop]
+    return [face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG) for face in loop]
 
 
 def _area(loop: tuple[Face, ...]) -> float:
@@ -258,9 +258,9 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     while left:
         first = left.pop()
         chain, start, stop = [rest[first]], ends[first][0], ends[first][1]
-        while np.linalg.norm(stop - start) > HOLES.same * size:
+        while np.linalg.norm(stop - start) > ENDS.same * size:
             found = [
-                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= HOLES.same * size
+                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= ENDS.same * size
             ]
             if not found:
                 break

@@ -21,7 +21,7 @@ import numpy as np
 from pibls.arrays import MultiIndex
 from pibls.basis.powers import expanded
 from pibls.diagnose.symbol import Complexes, Symbol, falling
-from pibls.diagnose.thresholds import PENCIL
+from pibls.diagnose.thresholds import PENCIL, SINGULAR
 from pibls.linalg.patience import go_on
 
 
@@ -179,7 +179,7 @@ class Pencil:
             if abs(centre.imag) < 1e-7:
                 centre = complex(centre.real, 0.0)
             centre = self._polished(centre) if times == 1 else centre
-            if all(abs(centre - b) > PENCIL.same for b, _ in out):
+            if all(abs(centre - b) > 0.5 * PENCIL.circle for b, _ in out):
                 out.append((centre, times))
         return out
 
@@ -204,7 +204,7 @@ class Pencil:
         """All functions of a degree below ``most``, real ones, with these exponents."""
         out: list[Power] = []
         for alpha, count in exponents:
-            if abs(alpha - round(alpha.real)) > PENCIL.whole:
+            if abs(alpha - round(alpha.real)) > SINGULAR.whole:
                 out += self._at(alpha, count)
         for k in range(self.least, int(most) + 1):
             out += self._at_whole(k)

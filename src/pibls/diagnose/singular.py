@@ -56,14 +56,15 @@ class Corner:
         powers = [p for p in self.powers(unknown) if not _is_whole(p)]
         return min(powers, default=None)
 
-    def powers(self, unknown: int, most: float = SINGULAR.highest) -> list[float]:
-        """α = kπ/ω or (k - 1/2)π/ω."""
+    def powers(self, unknown: int, most: float | None = None) -> list[float]:
+        """α = kπ/ω or (k - 1/2)π/ω, up to the highest that are used or to ``most``."""
         one, two = self.kinds[unknown]
         if one is None or two is None:
             return []
         step = math.pi / self.angle
         first = step if one == two else 0.5 * step
-        return [first + k * step for k in range(int((most - first) / step) + 1)]
+        highest = SINGULAR.highest if most is None else most
+        return [first + k * step for k in range(int((highest - first) / step) + 1)]
 
 
 def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:

@@ -62,12 +62,7 @@ def _is_of_degree(basis: DegreeBasis, d: int) -> str | None:
 
 
 def _evolves(basis: EvolvingBasis, d: int) -> str | None:
-    good = (
-        d > 1
-        and 0 < basis.moments <= _ORDERS
-        and basis.half[0] > 0
-        and type(basis.space) is not EvolvingBasis
-    )
+    good = d > 1 and 0 < basis.moments <= _ORDERS and basis.half[0] > 0 and _word(basis.space) != "evolving"
     return None if good else f"{basis.moments} polynomials in time, {d} coordinates"
 
 
@@ -99,16 +94,14 @@ def _is_polar(basis: PolarBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
-    if isinstance(space, (Pieces, Lattice)):
-        return space.unknowns
-    while not isinstance(space, Whole):
+    while space.in_time or space.cells:
         space = space.parts[0]
-    return len(space.bases)
+    return space.unknowns if space.whole is None else len(space.whole.bases)
 
 
 def _is_mirrored(basis: MirroredBasis, d: int) -> str | None:
     k = len(basis.centre)
-    if type(basis.waves) is not WaveBasis or k not in (2, 3) or not d - 1 <= k <= d:
+    if _word(basis.waves) != "waves" or k not in (2, 3) or not d - 1 <= k <= d:
         return f"a mirror in {k} coordinates of {d}"
     return None if basis.radius[0] > 0 else "a mirror without a radius"
 
@@ -122,7 +115,7 @@ def _are_pieces(space: Pieces, d: int) -> str | None:
 def _are_cells(space: Cells, d: int) -> str | None:
     if len(space.tree) != len(space.parts):
         return f"{len(space.parts)} parts for {len(space.tree)} cells"
-    return _alike(space.parts, (Whole,))
+    return _alike(space.parts, "whole")
 
 
 def _is_lattice(space: Lattice, d: int) -> str | None:
@@ -142,11 +135,15 @@ def _are_windows(space: Windows, d: int) -> str | None:
         return f"{len(space.parts)} parts and {len(edges)} edges along coordinate {space.axis + 1} of {d}"
     if not (np.isfinite(edges).all() and np.all(np.diff(edges) > 0)):
         return "edges that do not ascend"
-    return _alike(space.parts, (Whole, Cells))
+    return _alike(space.parts, "whole", "cells")
 
 
-def _alike(parts: tuple[Any, ...], kinds: tuple[type, ...]) -> str | None:
-    if not all(isinstance(p, kinds) for p in parts):
+def _word(thing: Any) -> str:
+    return KNOWN.by_class[type(thing)].word
+
+
+def _alike(parts: tuple[Any, ...], *kinds: str) -> str | None:
+    if not all(_word(p) in kinds for p in parts):
         return "parts of another kind"
     return None if len({unknowns_of(p) for p in parts}) == 1 else "parts for different unknowns"
 

@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Blocks
 from pibls.linalg.fronts import Front, Rest, eliminate
 from pibls.linalg.layout import Bundle
 from pibls.linalg.spread import Piece, Spread
 
 
-def factor(A: Blocks | Spread, scale: Array, cond: float) -> BlockFactorization:
+def factor(A: Spread, scale: Array, cond: float) -> BlockFactorization:
     """Factor diag(1/scale)·A with columns of unit length; τ = cond·√columns."""
-    if isinstance(A, Blocks):
-        A = Spread.of(A)
     engine, layout = A.engine, A.layout
     lengths = A.column_norms(scale)
     ridge = float(cond * np.sqrt(A.shape[1]))

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.matrix import Structured
 
 
 @dataclass(frozen=True)
-class EvenOdd:
+class EvenOdd(Structured):
     """The rows of the places, [E O]: as many even columns as odd ones.
 
     >>> A = EvenOdd(np.array([[1.0, 2.0]]))
@@ -40,14 +41,17 @@ class EvenOdd:
         even, odd = first @ w[:p], second @ w[p:]
         return np.concatenate([even + odd, even - odd])
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
-        """All rows at once, for a solver that knows no other way."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         even, odd = self.parts
         return np.vstack([self.half, np.hstack([even, -odd])])
 
     @cached_property
     def row_norms(self) -> Array:
         return np.tile(np.sqrt(np.einsum("ij,ij->i", self.half, self.half)), 2)
+
+    def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
+        rows, every = scale[: len(self.half)], np.arange(len(self.half))
+        return EvenOddFactorization(*(solver.factor_rows(part, every, rows, cond) for part in self.parts))
 
 
 def _halves(A: Array) -> tuple[Array, Array]:

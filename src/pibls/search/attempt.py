@@ -18,20 +18,18 @@ from pibls.search.bench import Bench, stream
 from pibls.search.counts import ROUGH, default_points
 from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
-from pibls.search.pieced import fitted
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Choice, Space, Whole, ties_of
+from pibls.space import Choice, Space, Whole, ties_of
 from pibls.status import Status
-from pibls.system.cells import CellSystem
-from pibls.system.even_odd import EvenOddSystem, Inversion
+from pibls.system.even_odd import Inversion
 from pibls.system.judging import Judged, residuals_at
+from pibls.system.kinds import AnySystem, Assembled
 from pibls.system.known import Known
 from pibls.system.points import Points
-from pibls.system.streaming import StreamedSystem, held_or_streamed
-from pibls.system.system import System
+from pibls.system.streaming import held_or_streamed
 from pibls.system.tied import TiedSystem
 
 
@@ -103,18 +101,15 @@ def attempt(
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
-        full = replace(outcome, w=outcome.w[system.index]) if isinstance(system, TiedSystem) else outcome
+        full = replace(outcome, w=system.full(outcome.w))
         found, values = judge(bench, space, full.w) if judged else ({}, np.empty((lowered.unknowns, 0)))
         residuals = norms_by_name(found)
         probed = UNPROBED
-        if isinstance(system, (System, TiedSystem, EvenOddSystem)) and (
-            probe or _may_wander(bench, outcome, residuals)
-        ):
-            probed = probed_at(bench, system, outcome, key, exactly=probe)
+        if system.probed is not None and (probe or _may_wander(bench, outcome, residuals)):
+            probed = probed_at(bench, system.probed, outcome, key, exactly=probe)
     outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    fronts: int = getattr(system, "fronts", 1)
-    work = dense(system.shape[1] // fronts, fronts * outcome.steps, len(lowered.residuals))
+    work = dense(system.shape[1] // system.fronts, system.fronts * outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
@@ -144,32 +139,32 @@ def _frequencies(spec: Any, d: int, seed: int, key: int) -> Array:
 
 def system_in(
     bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
-) -> System | StreamedSystem | CellSystem | EvenOddSystem:
+) -> Assembled:
     """The system of a problem in a space; with an inversion in two halves, if the space has them."""
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
-    if inversion is not None and inversion.serves(space, points):
-        return inversion.system(bench.lowered, bench.placed(points, key, inversion), cast("Whole", space))
+    whole = space.whole
+    if inversion is not None and whole is not None and inversion.serves(whole, points):
+        return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
     (placed,) = bench.placed(points, key)
-    if isinstance(space, Cells):
-        return scattered_system(bench, space, placed.points)
-    assert isinstance(space, Whole)
-    return held_or_streamed(bench.lowered, placed, space)
+    if space.cells is not None:
+        return scattered_system(bench, space.cells, placed.points)
+    assert whole is not None
+    return held_or_streamed(bench.lowered, placed, whole)
 
 
-def tied(
-    system: System | StreamedSystem | CellSystem | EvenOddSystem, spec: Choice, unknowns: int
-) -> System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem:
+def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
     """The same, with one coefficient for what is one function of several unknowns."""
     fields = getattr(spec, "fields", ())
-    if not fields or isinstance(system, (CellSystem, EvenOddSystem)):
+    whole = system.in_one_piece
+    if not fields or whole is None:
         return system
-    return TiedSystem(system, ties_of(system.space, fields, unknowns))
+    return TiedSystem(whole, ties_of(whole.space, fields, unknowns))
 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    shares = shares_in(bench, space) if isinstance(space, Cells) else {}
+    shares = shares_in(bench, space.cells) if space.cells is not None else {}
     lowered, box = bench.lowered, bench.box
     if shares:  # over layers only a rule of every cell is a rule
         rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
@@ -223,11 +218,11 @@ def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) 
 
 def _seen(space: Space, bench: Bench) -> Space:
     """A function as the system asks for it."""
-    return space if bench.pieced is None else fitted(space, bench.lowered.unknowns)
+    return space if bench.pieced is None else space.in_every_piece(bench.lowered.unknowns)
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem,
+    system: AnySystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,
@@ -240,14 +235,15 @@ def _solve(
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    if isinstance(system, (CellSystem, EvenOddSystem)):
+    whole = system.in_one_piece
+    if whole is None:
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
-        return warm(system, _seen(start.space, bench), start.w, start.relative, plain)
+        return warm(whole, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
         nothing = np.empty(0)
         relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
         # A guess that is a solution already is not smoothed away by the first step.
         relative = relative if relative < bench.limits.rough_above else 1.0
-        return warm(system, _seen(guess, bench), nothing, relative, plain)
-    return from_scratch(system, plain, bench, rng)
+        return warm(whole, _seen(guess, bench), nothing, relative, plain)
+    return from_scratch(whole, plain, bench, rng)

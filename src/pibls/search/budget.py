@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.linalg.distributed import Share
+from pibls.linalg.engine import Share
 
 _SLACK = 1.1  # an attempt that is expected to end that much after the time limit is still begun
 _SILENCE = 2.0  # seconds after which a callback is told that an attempt is still under way

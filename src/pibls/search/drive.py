@@ -13,8 +13,7 @@ from pibls.basis import BasisSpec
 from pibls.diagnose.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
-from pibls.linalg.distributed import Distributed
-from pibls.linalg.engine import HERE, Engine, Here
+from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
 from pibls.problem import Problem
@@ -178,10 +177,8 @@ def _searched(
     later: Callable[[], Enrichment] | None,
     around: Callable[[], Bench | None] | None = None,
 ) -> Answer:
-    if isinstance(bench.engine, Distributed):
-        bench.engine.told = budget.tell_share
-    elif request.time_limit is not None:
-        bench = replace(bench, engine=Here(budget.check))
+    check = None if request.time_limit is None else budget.check
+    bench = replace(bench, engine=bench.engine.watched(check, budget.tell_share))
     search = Search(bench, budget, request.points, request.method, request.guess, later, around)
     search.run()
     best, error = search.best, search.error

@@ -24,12 +24,12 @@ from pibls.search.followed import Demand, Followed, Window
 from pibls.search.given import sizes_given
 from pibls.search.grading import Grading
 from pibls.search.march import (
-    NONE,
     SHORT,
     Easing,
     March,
     NoWindowError,
     between,
+    faded,
     lengthened,
     shortened,
 )
@@ -80,7 +80,7 @@ class LineFollower(March[Held, Resolution]):
     """Those of the windows."""
     waves: bool = True
     """Whether periodic coordinates have waves instead of cells."""
-    halvings = LINES.halvings
+    halves = True
     _noise: float = 1.0
     _began: float = 0.0
     """Where the beginning was, or the last switch."""
@@ -205,7 +205,7 @@ class LineFollower(March[Held, Resolution]):
     def _window(self, held: Held, t: float, h: float) -> tuple[Window, Held, float] | str:
         state, past = held
         first, total = past is None, self.course.total
-        easing = Easing(self.demand, max(1.0, 0.7 * self._noise))
+        easing = Easing(self.demand, faded(self._noise))
         in_cells = len(state.resolution.sizes) == 1
         begins = first or self.course.is_switched(t)
         if begins:
@@ -215,13 +215,15 @@ class LineFollower(March[Held, Resolution]):
         if begins:
             lines = self._lines(state.resolution)[0]
             misfit = self._beginning.misfit(state, lines, self.course.beside(t, 1.0))
-            layered = misfit > max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
+            layered = misfit > self.demand.misfit
             rough = spectra(state.resolution, state.rates).max() > LINES.seam * self.demand.tail
             if (layered or (first and rough)) and self._travels(state):
                 return _KINKS
             if layered:
                 h = LINES.first[in_cells] * total
-        for attempt in range(MARCH.tries):
+        attempt = -1
+        while True:
+            attempt += 1
             self.tries += 1
             self.check(t, -1, len(state.resolution.tree))
             stop = self.course.reached(t, h)
@@ -287,7 +289,6 @@ class LineFollower(March[Held, Resolution]):
             h *= shortened(asked, along, between, self.moments)
             if layered:
                 h = max(h, LINES.ratio * since)
-        return NONE
 
     def _accepted(self, solved: _Solved, along: float, across: Array) -> tuple[Window, Held, float]:
         state, t, stop = solved.state, solved.t, solved.stop

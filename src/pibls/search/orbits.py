@@ -24,7 +24,7 @@ from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Orbit, Path
 from pibls.search.plan import Offer, Plan
 from pibls.search.shadow import Shadow, shadow
-from pibls.search.thresholds import ORBITS
+from pibls.search.thresholds import FOLLOWING, ORBITS
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
 from pibls.status import Status
@@ -186,11 +186,11 @@ class OrbitPlan(Plan):
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
         edges = path.edges
-        U = spread(max(ORBITS.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
+        U = spread(max(FOLLOWING.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
-        if len(X) > ORBITS.most_places:
-            X = X[:: len(X) // ORBITS.most_places + 1]
+        if len(X) > FOLLOWING.most:
+            X = X[:: len(X) // FOLLOWING.most + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)

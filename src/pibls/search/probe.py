@@ -14,8 +14,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import Factorization, RidgeQR
+from pibls.linalg.matrix import Matrix, is_finite
 from pibls.linalg.protocol import Levered
-from pibls.linalg.rows import Matrix, is_finite
 from pibls.search.bench import Bench
 from pibls.search.estimate import Norms
 from pibls.solver import Outcome
@@ -80,8 +80,7 @@ def _probed(
             continue
         values = np.zeros((len(mine), space.columns))
         values[:, space.slices[k]] = space.bases[k].jets(mine, [zero])[0]
-        if isinstance(system, TiedSystem):
-            values = system.tied(values)
+        values = system.tied(values)
         levers = factors.leverage(values)
         worst = int(np.argmax(levers))
         least = min(least, 1.0 / float(levers[worst]))

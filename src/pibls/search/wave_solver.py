@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.rows import is_finite
+from pibls.linalg.matrix import is_finite
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.again import Again
@@ -17,7 +17,7 @@ from pibls.search.divided import Reference, cell_system, without_pairs
 from pibls.search.evolution import Evolution
 from pibls.search.extrapolated import Extrapolated
 from pibls.search.followed import Window
-from pibls.search.march import NoWindowError
+from pibls.search.march import NoWindowError, left_by_newton
 from pibls.search.thresholds import WINDOWS
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Whole
@@ -78,7 +78,7 @@ class WaveSolver:
         method = GaussNewton(
             rounds=0,
             continuation=0,
-            tolerance=max(WINDOWS.left * self.tail, 1e-15),
+            tolerance=left_by_newton(self.tail),
         )
         if system.is_linear:
             outcome = method.linear_solve(system)
@@ -102,10 +102,9 @@ class WaveSolver:
         """The first window starts from its own initial values."""
         from pibls.search.starts import lift
 
-        if isinstance(system, System):
-            w = lift(system, self.bench)
-            if w is not None and _usable(system, system.values(w)):
-                return method.descend(system, system.values(w), w=w)
+        w = None if system.held is None else lift(system.held, self.bench)
+        if w is not None and _usable(system, system.values(w)):
+            return method.descend(system, system.values(w), w=w)
         for level in (0.0, 1.0, -1.0, 0.1):
             v = system.level(level)
             if _usable(system, v):

@@ -63,8 +63,11 @@ class InWaves:
     """Where the beginning was left open: also in the second solution."""
     _first: Follower | None = None
     tighter = (0.01, 0.1)
-    layer = WAYS.layer
     is_exhausted = False
+
+    @property
+    def layer(self) -> float:
+        return WAYS.layer
 
     def seconds(self, bench: Bench) -> float | None:
         return WAYS.usual.get(bench.lowered.dimension)
@@ -152,7 +155,10 @@ class InRooms:
     _places: RoomPlaces | None = None
     _first: RoomFollower | None = None
     tighter = (0.1, 0.1)
-    layer = ROOMS.layer
+
+    @property
+    def layer(self) -> float:
+        return LINES.layer[0]
 
     def seconds(self, bench: Bench) -> float | None:
         return WAYS.roomy.get(bench.lowered.dimension)

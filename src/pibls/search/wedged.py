@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
-from pibls.basis.singular import Singular
+from pibls.basis.singular import as_singular
 from pibls.diagnose.junctions import Junction
 from pibls.diagnose.pencil import with_bessel
 from pibls.diagnose.singular import Corner, lead_of
@@ -67,15 +67,16 @@ def _beyond_seams(extra: Enrichment, unknowns: int, materials: Materials) -> Enr
     """The functions of corners, which go on beyond seams: a piece may pass close by a corner of the next."""
     fields, parts = list(extra.fields), []
     for part in extra.parts:
-        if not isinstance(part, Singular):
+        corner = as_singular(part)
+        if corner is None:
             parts.append(part)
             continue
-        tip, basis = part.tip, part.draw(np.empty((0, 2)), np.random.default_rng(0))
+        tip, basis = corner.tip, corner.draw(np.empty((0, 2)), np.random.default_rng(0))
         own = {int(materials.locate(tip.inside[None, :])[0]): 0}
         way = tip.inside - np.array(tip.point)
         cut = (np.array(tip.point), float(np.arctan2(way[1], way[0])))
         reached = own if tip.end is not None else _reached(own, [cut], materials.domain, materials)
-        degrees = tuple(float(p + q) for p, q, _, _ in part.terms)
+        degrees = tuple(float(p + q) for p, q, _, _ in corner.terms)
         fields += [Field({(p, k): basis for p in reached}, degrees, tip.point) for k in range(unknowns)]
     return replace(extra, parts=tuple(parts), fields=tuple(fields))
 
@@ -167,11 +168,11 @@ def with_junctions(
     # A junction has the functions of a corner that it is at, too.
     places = np.array([f.point for f in fields[len(extra.fields) :]])
     size = _BESIDE * reach_of(tuple(places[0]), domain)
-    tips = (getattr(part, "tip", None) for part in extra.parts)
+    at_corners = map(as_singular, extra.parts)
     parts = tuple(
         part
-        for part, tip in zip(extra.parts, tips, strict=True)
-        if tip is None or np.linalg.norm(places - tip.point, axis=1).min() > size
+        for part, own in zip(extra.parts, at_corners, strict=True)
+        if own is None or np.linalg.norm(places - own.tip.point, axis=1).min() > size
     )
     before, new = fields[: len(extra.fields)], fields[len(extra.fields) :]
     before = [f for f in before if np.linalg.norm(places - f.point, axis=1).min() > size]

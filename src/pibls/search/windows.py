@@ -25,7 +25,7 @@ from pibls.search.bench import Bench
 from pibls.search.divided import Reference, first_tree
 from pibls.search.evolution import continued, handed_over
 from pibls.search.followed import Demand, Followed, Window
-from pibls.search.march import NONE, SHORT, Course, Easing, March, NoWindowError, between
+from pibls.search.march import SHORT, Course, Easing, March, NoWindowError, between, faded
 from pibls.search.scales import natural_sizes
 from pibls.search.thresholds import MARCH, WINDOWS
 from pibls.search.wave_solver import WaveSolver
@@ -59,7 +59,7 @@ class Follower(March[Held, CellTree]):
 
     @cached_property
     def course(self) -> Course:
-        return Course.of(self.evolution, self.bench.lowered, even=1.4, shortest=WINDOWS.shortest)
+        return Course.of(self.evolution, self.bench.lowered, even=1.4)
 
     @property
     def of(self) -> Bench:
@@ -155,8 +155,8 @@ class Follower(March[Held, CellTree]):
         power = max(0.75 * degree_in(self.reference.nodes, lowered.dimension), 4.0)
         stubborn, widest, patience = 0, math.inf, WINDOWS.patience
         # What earlier windows have left is not resolved: it is there to stay, and fades slowly.
-        easing = Easing(self.demand, max(1.0, WINDOWS.fading * self._noise))
-        for _ in range(WINDOWS.tries):
+        easing = Easing(self.demand, faded(self._noise))
+        while True:
             self.tries += 1
             self.check(t, -1, len(tree))
             stop = self.course.reached(t, h)
@@ -216,7 +216,6 @@ class Follower(March[Held, CellTree]):
                         h *= 0.5
                     continue
             h *= min(max(self._factor(along / easing.factor, residual / easing.factor, power), 0.2), 0.7)
-        return NONE
 
     def _soften(self, tree: CellTree, relative: Array, limit: float) -> CellTree:
         """Data that contradict each other at the start: there no cell is small enough.
@@ -268,7 +267,7 @@ class Follower(March[Held, CellTree]):
 
     def _factor(self, along: float, residual: float, power: float) -> float:
         # What is as small as rounding says nothing about how much smaller it would be.
-        if max(along, 0.1 * residual) < WINDOWS.nothing:
+        if max(along, 0.1 * residual) < MARCH.nothing:
             return self.bench.limits.window_growth
         ratio = min(self.demand.tail / max(along, 1e-18), self.demand.residual / max(residual, 1e-18))
         return MARCH.safe * float(ratio ** (1.0 / power))

@@ -24,6 +24,7 @@ from pibls.linalg.staircase import Numbers
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
+from pibls.system.asked import Asked
 from pibls.system.pieces import Alike, Job, Placing, Side
 from pibls.system.tied import Index
 from pibls.system.traces import Tied
@@ -58,7 +59,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class CellSystem:
+class CellSystem(Asked):
     """What `System` is, in cells; w holds the coefficients of all cells, then those of all faces."""
 
     space: Cells
@@ -164,6 +165,18 @@ class CellSystem:
     def _frame(self) -> Spread:
         """The matrix without its numbers: how vectors are cut and joined."""
         return Spread(self.engine, self.layout, self.heights, ())
+
+    @property
+    def in_one_piece(self) -> None:
+        """One for each cell."""
+
+    @property
+    def in_cells(self) -> CellSystem:
+        return self
+
+    @property
+    def probed(self) -> None:
+        """Factors of cells do not tell."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
+from pibls.system.asked import Asked
 from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 from pibls.system.streaming import HELD_ENTRIES
@@ -45,9 +46,9 @@ class Inversion:
         X = np.clip(2.0 * self.centre - points.sites[0], self.box[:, 0], self.box[:, 1])
         return PointSet((X,), -points.normals)
 
-    def serves(self, space: Space, points: Points) -> bool:
+    def serves(self, space: Whole, points: Points) -> bool:
         """Whether the functions are even and odd, and so few that their matrix is held."""
-        bases: tuple[Any, ...] = getattr(space, "bases", ())
+        bases: tuple[Any, ...] = space.bases
         if len(bases) != 1 or 2 * getattr(bases[0], "even", 0) != bases[0].size:
             return False
         return bool(points.interior * bases[0].size <= HELD_ENTRIES)
@@ -123,7 +124,7 @@ def _one_side(points: PointSet, centre: Array) -> PointSet:
 
 
 @dataclass(frozen=True)
-class EvenOddSystem:
+class EvenOddSystem(Asked):
     """A linear system at places and at their images."""
 
     places: System
@@ -132,7 +133,10 @@ class EvenOddSystem:
 
     is_linear = True
     fronts = 2
-    """Matrices that are factored, each with its share of the columns."""
+
+    @property
+    def in_one_piece(self) -> None:
+        """Two halves."""
 
     @property
     def space(self) -> Whole:

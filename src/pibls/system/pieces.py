@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Strip
+from pibls.linalg.spread import Strip
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole, bare

@@ -17,6 +17,7 @@ from pibls.linalg.rows import Rows
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
+from pibls.system.asked import Asked
 from pibls.system.known import Placed
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
@@ -73,7 +74,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class StreamedSystem:
+class StreamedSystem(Asked):
     """What `System` is, with rows that are never all there; they come in another order."""
 
     space: Whole
@@ -95,6 +96,10 @@ class StreamedSystem:
                 sites = tuple(site[chosen] for site in found.sites)
                 pieces.append(Piece(part, region, PointSet(sites, found.normals[chosen])))
         return cls(space, tuple(pieces), lowered.is_linear)
+
+    @property
+    def probed(self) -> None:
+        """Its rows would have to be made once more."""
 
     @property
     def shape(self) -> tuple[int, int]:

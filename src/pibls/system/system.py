@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.matrix import Matrix, norms
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
+from pibls.system.asked import Asked
 from pibls.system.known import ONES, Known
 from pibls.system.points import PointSet
 
@@ -76,7 +78,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class System:
+class System(Asked):
     """r(w) and J(w) over all points; w holds the coefficients of the unknowns one after another."""
 
     space: Whole
@@ -92,18 +94,28 @@ class System:
         return self.linear.shape[0], self.linear.shape[1]
 
     @property
-    def unknown_columns(self) -> tuple[slice, ...]:
-        """The columns of each unknown."""
-        return self.space.slices
-
-    @property
     def nonlinear_values(self) -> int:
         """How many numbers v holds."""
         return sum(len(b.jets) * len(b.points) for b in self.blocks)
 
-    def full(self, w: Array) -> Array:
-        """The coefficients of the space."""
-        return w
+    def row_sizes(self, J: Matrix) -> Array:
+        """‖J_i D‖ of each row, with D = 1/‖J_k‖ for the columns of unknown k.
+
+        Without it, an equation in which one unknown has the factor 1e10 weighs its other terms, as large as
+        they are with their own unknown, by 1e-10.
+        """
+        if len(self.space.slices) < 2:
+            return norms(J, 1)
+        A, total = np.asarray(J), np.zeros(self.shape[0])
+        for part in self.space.slices:
+            squares = np.einsum("ij,ij->i", A[:, part], A[:, part])
+            size = float(squares.max(initial=0.0))
+            total += squares / size if size > 0 else 0.0
+        return np.where(total > 0, np.sqrt(total), 1.0)
+
+    @property
+    def held(self) -> System:
+        return self
 
     def residual(self, w: Array) -> Array:
         """r(w), (rows,)."""
