@@ -22,6 +22,7 @@ class HoleThresholds:
     most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
     weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
     per_function: float = 2.5  # points of the rim per function around it
+    steepest: float = 60.0  # e-folds over the domain that they may have
 
 
 HOLES = HoleThresholds()
@@ -151,6 +152,7 @@ class SingularThresholds:
     highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
     poles: int = 16  # orders of rational functions with their pole in a hole
     highest_rich: float = 6.0  # … and of what other terms do
+    steepest: float = 60.0  # e-folds over the domain that functions of a corner may have
 
 
 SINGULAR = SingularThresholds()

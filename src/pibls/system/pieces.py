@@ -116,7 +116,7 @@ class Job:
         self,
         lowered: LoweredProblem,
         points: Mapping[Region, PointSet],
-        known: Mapping[int, Known] | None = None,
+        known: dict[int, Known] | None = None,
     ) -> System | TiedSystem:
         """That of some residuals, in the functions of the cell."""
         found = assemble(lowered, points, self.space, known)
