@@ -44,8 +44,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "pibls"
 STORE = ROOT / ".mutants"
 READERS = STORE / "readers"
-HANGS = 240
-"""Seconds of the processor for one test: with a change that makes it hang, CI would not end in its time."""
+HANGS = 60
+"""Seconds of the processor for one test, of which the longest takes a few: so much is a change that hangs."""
 MEMORY = 5 << 30
 """Bytes that a fork may have: a change that asks for more is noticed by that."""
 _BESIDE = 100
