@@ -15,7 +15,17 @@ import pibls
 from pibls.basis import Singular
 from pibls.diagnose import corners, ends, singular, wedges
 from pibls.diagnose.ends import meetings, opened
-from pibls.diagnose.holes import Around, Hole, _centres, _completed, _decay, _flux, holes_of, outer_faces
+from pibls.diagnose.holes import (
+    Around,
+    Hole,
+    Kind,
+    _centres,
+    _completed,
+    _decay,
+    _flux,
+    holes_of,
+    outer_faces,
+)
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, layers_of
 from pibls.diagnose.pencil import Tie
@@ -80,8 +90,10 @@ def test_orders_around_discs() -> None:
     other = Hole(far.holes[0].faces, (touching[1],), 1.0)
     (decay,) = _completed(hole, [hole, other], (), ()).decays
     assert 0.9 < decay < 0.99
-    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, 0, 0.0)) in range(60, 240)
-    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, 0, 3.0)) in range(20, 80)
+    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 0.0))) in range(
+        60, 240
+    )
+    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 3.0))) in range(20, 80)
 
 
 def test_circles_that_mirror_each_other() -> None:
@@ -118,7 +130,7 @@ def test_a_ring_of_circles() -> None:
 @pytest.mark.parametrize(("kappa", "zero"), [(1e-2, True), (1.0, False)])
 def test_a_rate_that_is_as_good_as_zero(kappa: float, zero: bool) -> None:
     around = hole_in(BOX - pibls.Disk((x, y), (0.5, 0.5), 0.01), laplacian(u) - kappa**2 * u - 1)
-    assert (around.rate == 0.0) is zero
+    assert (around.kind.rate == 0.0) is zero
 
 
 def test_the_area_of_a_loop() -> None:
@@ -367,7 +379,7 @@ def test_powers_of_a_corner() -> None:
     sides = Boundary(np.zeros((0, 2)), np.zeros((0, 2)), ())
     corner = Corner((0.0, 0.0), 0.0, 1.5 * math.pi, ((VALUES, VALUES),), True, sides)
     assert 40.0 < max(corner.powers(0)) < 60.0
-    bent = [p for p, *_ in singular._bent_terms(corner, 0)]
+    bent = [p for p, *_ in singular._bent_terms(corner, 0, 0.0)]
     lower_ones = [p + j for p, j, *_ in singular._lower_terms(corner, 0)]
     rich = [p + q for p, q, *_ in singular._rich_terms(corner, 0)]
     assert 15.0 < max(bent) < 25.0

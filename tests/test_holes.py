@@ -121,10 +121,10 @@ def test_images_lie_outside() -> None:
 
 def test_bessel_functions_where_the_equation_asks_for_them() -> None:
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
-    assert found_in(domain, laplacian(u) - 9 * u).rate == 3.0
-    assert found_in(domain, laplacian(u) + 4 * u).rate == -2.0
-    assert found_in(domain, laplacian(u)).depth == 0
-    assert found_in(domain, laplacian(laplacian(u))).depth == 1
+    assert found_in(domain, laplacian(u) - 9 * u).kind.rate == 3.0
+    assert found_in(domain, laplacian(u) + 4 * u).kind.rate == -2.0
+    assert found_in(domain, laplacian(u)).kind.depth == 0
+    assert found_in(domain, laplacian(laplacian(u))).kind.depth == 1
     assert not found_in(domain, laplacian(u) + u.diff(x) - x * u)  # cells do it
 
 

@@ -125,13 +125,11 @@ class PencilThresholds:
     """Powers at corners of systems (`diagnose.pencil`)."""
 
     steps: int = 40  # of Newton's method
-    found: float = 1e-10  # a step of it that finds the root
     null: float = 1e-8  # a singular value that is zero
-    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one …
+    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one, and …
     around: int = 12  # … and points on it
     strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
     least: float = 1e-3  # a power below this is none: energies would be infinite
-    difference: float = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
 
 
 PENCIL = PencilThresholds()
@@ -149,6 +147,7 @@ class SingularThresholds:
     highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
     poles: int = 16  # orders of rational functions with their pole in a hole
     highest_rich: float = 6.0  # … and of what other terms do
+    steepest: float = 60.0  # e-folds over the domain that functions of a corner or a hole may have
 
 
 SINGULAR = SingularThresholds()

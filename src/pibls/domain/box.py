@@ -84,6 +84,10 @@ class Box(Shape):
         pairs = zip(self.coordinates, self.bounds, strict=True)
         return sp.And(*(c for x, (a, b) in pairs for c in (x > a, x < b)))
 
+    @property
+    def has_sides(self) -> bool:
+        return len(self.coordinates) > 1  # one alone is an interval
+
     def between(self, axis: int, start: float, stop: float) -> Box:
         """A part of it, along one of its sides."""
         sides = dict(zip(self.coordinates, self.bounds, strict=True))

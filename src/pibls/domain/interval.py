@@ -41,6 +41,10 @@ class Interval(Shape):
         """The two ends."""
         return tuple(FlatFace(self, self.bounds, 0, side) for side in (0, 1))
 
+    @property
+    def has_sides(self) -> bool:
+        return True
+
     def between(self, axis: int, start: float, stop: float) -> Interval:
         """start < x < stop: where the line is a time, another part of it."""
         return Interval(self.coordinates[0], start, stop)

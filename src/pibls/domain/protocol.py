@@ -57,12 +57,18 @@ class FullDomain(Domain, Protocol):
     def leaves(self) -> tuple[object, ...]:
         """The shapes that own its boundary."""
 
+    @property
+    def has_sides(self) -> bool:
+        """Whether (a, b) for each of its coordinates says all of it."""
+
     def between(self, axis: int, start: float, stop: float) -> Domain | None:
         """The same with one of its coordinates from start to stop; None where that is another shape."""
 
 
 class Own:
     """A user's own shape, with what the library asks besides."""
+
+    has_sides = False
 
     def __init__(self, shape: Domain) -> None:
         self.shape = shape

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class Known:
     """A domain that answers all that the library asks (`FullDomain`)."""
 
+    @property
+    def has_sides(self) -> bool:
+        """Whether (a, b) for each of its coordinates says all of it."""
+        return False
+
 
 class Shape(Known):
     """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.

@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
-from pibls.domain import Box, Interval, is_domain, space_of, time_of
+from pibls.domain import full, is_domain, space_of, time_of
 from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
 from pibls.io.shape_text import ShapeTables
@@ -145,7 +145,7 @@ class _Writer:
         domain = self._problem.domain
         space = space_of(domain)
         out = ["", "[domain]"]
-        if isinstance(space, Interval) or (isinstance(space, Box) and len(space.coordinates) > 1):
+        if full(space).has_sides:
             out += self._sides(space)
             if self._shapes.lines:
                 out += ["", "[shapes]", *self._shapes.lines]
