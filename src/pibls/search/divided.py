@@ -18,6 +18,7 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.search.cornered import Cornered
+from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.pieces import Placing
@@ -25,7 +26,6 @@ from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 from pibls.system.traces import Tied, Trace, Wanted, orders_across, tied, traces_of
 
-_INWARDS = 1e-9
 _FINER = 1.5
 
 
@@ -102,7 +102,7 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
                 mine[region] = place_in(region, bench.domain, box, part.nodes)
             continue
         # A point on the boundary belongs to the cell that has the domain on its side.
-        inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
+        inwards = ENRICH.beside * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
         cells = space.tree.locate(found.sites[0] - inwards)
         order = np.argsort(cells, kind="stable")
         ends = np.searchsorted(cells[order], np.arange(len(points) + 1)).tolist()
