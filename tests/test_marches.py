@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import sympy as sp
 
 import pibls
 from pibls.problem.lowering import lower
-from pibls.search import following, lines, newton, rough
+from pibls.search import beginning, following, lines, newton, rough
 from pibls.search.attempt import Attempt
 from pibls.search.beginning import Beginning
 from pibls.search.bench import Bench
@@ -42,6 +43,7 @@ from pibls.search.resolution import Resolution
 from pibls.search.room import RoomPlaces, _independent
 from pibls.search.rooms import RoomFollower, _predicted
 from pibls.search.rough import RoughFollower
+from pibls.search.tails import noise_of, rounding_of
 from pibls.search.ways import InMoments, InRooms, InWaves
 from pibls.solver.stages import stages
 from pibls.space import CellTree
@@ -585,6 +587,57 @@ def test_powers_at_corners_of_a_shape() -> None:
     assert len(wedge(math.pi / 3.5)) == 3
     assert len(wedge(math.pi / 5.5)) == 2  # that of r^5.5 is smooth enough
     assert all(10.0 < powers.max() < 18.0 for _, powers in wedge(math.pi / 3.5))
+
+
+def test_longer_windows_on_a_shape_are_worth_their_factors() -> None:
+    made = roomy()
+    made.__dict__["_solver"] = SimpleNamespace(window=lambda *_: None)
+    state = SimpleNamespace(room=SimpleNamespace(degree=8))
+    for times, longer in ((1.4, False), (2.5, True)):
+        along = made.demand.tail * (0.85 / times) ** 11.0
+        _, _, h = made._accepted(state, None, None, 0.0, 0.1, np.ones(1), along)
+        assert (h > 0.101) is longer
+
+
+@pytest.mark.parametrize(("tail", "noise"), [(1e-13, 3e-13), (1e-9, 3e-11)])
+def test_what_is_unknown_of_a_beginning(tail: float, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def recorded(places: Any, resolution: Any, left: Any, *more: Any) -> Any:
+        seen.append(float(left.max()))
+        return noise_of(places, resolution, left, *more)
+
+    made = follower()
+    state = made._first()
+    size = float(np.abs(state.rates[0]).max())
+    monkeypatch.setattr(beginning, "noise_of", recorded)
+    monkeypatch.setattr(beginning, "spectra", lambda *_: np.array([[tail]]))
+    made._beginning.misfit(state, made._lines(state.resolution)[0], 0.0)
+    assert 0.3 * noise < seen[0] / size < 3.0 * noise
+
+
+def test_what_rounding_of_terms_does_to_an_unknown() -> None:
+    """u_t = u_xx with u = sin πx: after t = 1 it is off by some 1e-13 of π²."""
+    made = follower()
+    state = made._first()
+    moments = made._lines(state.resolution)[0].at(np.array([0.0]))
+    rates = [np.asarray(r)[..., None] for r in state.rates]
+    rates += [np.zeros_like(rates[0])] * (moments.lines.highest + 1 - len(rates))
+    (off,) = rounding_of(made.places, moments, rates, 1.0)
+    assert 5e-14 < off < 2e-12
+
+
+def test_residuals_are_small_beside_what_derivatives_usually_are() -> None:
+    """u = 1 + εt in one long window: ε is held against derivatives of what varies over a cell."""
+    made = follower()
+    state = made._first()
+    stage = made._solver.stages
+    U = np.zeros((len(state.resolution.tree), 1, state.resolution.functions, stage.count))
+    U[:, :, 0, :] = 1.0 + 1e-6 * stage.nodes
+    begun = np.zeros_like(state.rates)
+    begun[0, :, :, 0] = 1.0
+    left = float(made._left(replace(state, rates=begun), U, 0.0, 1.0).max())
+    assert 2e-7 < left < 1e-5
 
 
 # -- ways --

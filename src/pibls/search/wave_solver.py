@@ -18,7 +18,7 @@ from pibls.search.evolution import Evolution
 from pibls.search.extrapolated import Extrapolated
 from pibls.search.followed import Window
 from pibls.search.march import NoWindowError, left_by_newton
-from pibls.search.thresholds import WINDOWS
+from pibls.search.thresholds import STARTS, WINDOWS
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import Cells, CellTree, Whole
 from pibls.system.cells import CellSystem
@@ -105,7 +105,7 @@ class WaveSolver:
         w = None if system.held is None else lift(system.held, self.bench)
         if w is not None and _usable(system, system.values(w)):
             return method.descend(system, system.values(w), w=w)
-        for level in (0.0, 1.0, -1.0, 0.1):
+        for level in STARTS.levels:
             v = system.level(level)
             if _usable(system, v):
                 return method.descend(system, v)
