@@ -19,10 +19,11 @@ from pibls.search.bench import Bench
 from pibls.search.cornered import Cornered
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
+from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
+from pibls.system.traces import Tied, orders_across, tie, traces_of
 
 _INWARDS = 1e-9
 _FINER = 1.5
@@ -136,7 +137,7 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         nodes = smooth[joint.low], smooth[joint.high]
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
-        fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
+        fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(across, joint.axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
         extent = float(np.ptp(space.tree.box[joint.axis]))
@@ -144,32 +145,6 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         if tied is not None:
             out.append(tied)
     return out
-
-
-def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
-    """∂F + s δ = 0: F is smaller by s on the upper side of a plane with a source of the strength s."""
-    faces, axis = lowered.interfaces, plane[0]
-    equations = [r for r in lowered.residuals if r.region.is_inside]
-
-    def jump(trace: Trace, X: Array) -> Array:
-        out = np.zeros(len(X))
-        for i, where, strength in faces.sources:
-            if where != plane:
-                continue
-            normals = np.zeros_like(X)
-            s = strength.rest(X, normals, strength.known_data(X), np.empty((0, len(X))))
-            if trace.flux is not None:
-                if any(f is trace.flux and e == i for e, _, f in faces.fluxes):
-                    out -= s
-                continue
-            equation = equations[i]
-            a = equation.coefficients(X, normals, equation.known_data(X))
-            for jet, c in zip(equation.linear, a, strict=True):
-                if jet.unknown == trace.unknown and jet.alpha[axis] == trace.order + 1 == sum(jet.alpha):
-                    out -= s / c
-        return out
-
-    return jump
 
 
 def sums_divide(bench: Bench) -> bool:
