@@ -57,7 +57,10 @@ class Waves:
         return 2 * sum((n + 1) // 2 for n in (self.nodes, *(g[1] for g in self.groups)))
 
     def draw(self, box: Array, rng: np.random.Generator) -> WaveBasis:
-        d = len(box)
+        return WaveBasis.over(box, self.frequencies(len(box), rng))
+
+    def frequencies(self, d: int, rng: np.random.Generator) -> Array:
+        """The frequencies of so many coordinates, (d, M/2)."""
         if isinstance(self.scale, tuple) and len(self.scale) != d:
             raise ProblemError(
                 "Waves(scale)",
@@ -70,7 +73,7 @@ class Waves:
             part = np.zeros((d, (nodes + 1) // 2))
             part[list(coordinates)] = scale * half_ball(part.shape[1], len(coordinates), rng)
             parts.append(part)
-        return WaveBasis(np.concatenate(parts, axis=1), box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0]))
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def half_ball(n: int, d: int, rng: np.random.Generator) -> Array:
@@ -107,6 +110,12 @@ class WaveBasis:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Factors that were asked for: the equations ask for the same few at every place."""
+
+    @classmethod
+    def over(cls, box: Array, frequencies: Array) -> WaveBasis:
+        """In the coordinates of a box, which is [-1, 1]^d there."""
+        low, high = box.T
+        return cls(frequencies, 0.5 * (low + high), 0.5 * (high - low))
 
     @property
     def size(self) -> int:

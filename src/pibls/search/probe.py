@@ -71,7 +71,8 @@ def _probed(
     Where a condition is missing, some function costs nothing, and only rounding keeps it from being zero.
     """
     space: Whole = system.space
-    X = bench.where.all[bench.stream(4, key).choice(len(bench.where.all), _PROBES)]
+    # Points that were drawn at random are as random if every so many of them is taken.
+    X = bench.where.all[key % _PROBES :: max(len(bench.where.all) // _PROBES, 1)][:_PROBES]
     zero = (0,) * bench.lowered.dimension
     # The functions of a piece are asked for only there: beyond it nothing determines them.
     places = [X] * len(space.bases) if bench.pieced is None else bench.pieced.probes(X)
