@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,15 +18,19 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.search.cornered import Cornered
+from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
 from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
+<<<<<<< HEAD
 from pibls.system.traces import Tied, orders_across, tie, traces_of
+=======
+from pibls.system.traces import Tied, Trace, Wanted, orders_across, tied, traces_of
+>>>>>>> main
 
-_INWARDS = 1e-9
 _FINER = 1.5
 
 
@@ -102,11 +107,14 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
                 mine[region] = place_in(region, bench.domain, box, part.nodes)
             continue
         # A point on the boundary belongs to the cell that has the domain on its side.
-        inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
+        inwards = ENRICH.beside * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
         cells = space.tree.locate(found.sites[0] - inwards)
-        for cell in np.unique(cells):
-            rows = np.flatnonzero(cells == cell)
-            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
+        order = np.argsort(cells, kind="stable")
+        ends = np.searchsorted(cells[order], np.arange(len(points) + 1)).tolist()
+        for cell, (start, stop) in enumerate(pairwise(ends)):
+            if start < stop:
+                rows = order[start:stop]
+                points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
     lowered = bench.lowered
     given: list[Placing] = [partial(_given, mine) for mine in points]
     ties = ties_of(lowered, bench.domain, space)
@@ -130,21 +138,29 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         if r.region.period is not None:
             counts = repeated.setdefault(r.region.period, [0] * lowered.unknowns)
             counts[r.linear[0].unknown] += 1
-    out = []
+    wanted = []
     faces = lowered.interfaces
+    extents = np.ptp(space.tree.box, axis=1).tolist()
     smooth = [bare(part).nodes for part in space.parts]
+    plain = [traces_of(across, axis, ()) for axis, across in enumerate(orders)]
     for joint in space.tree.joints(tuple(repeated)):
+        axis = joint.axis
         nodes = smooth[joint.low], smooth[joint.high]
+<<<<<<< HEAD
         across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
         plane = (joint.axis, float(joint.box[joint.axis, 0]))
         fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(across, joint.axis, fluxes)
+=======
+        plane = (axis, float(joint.box[axis, 0]))
+        traces = plain[axis]
+        if joint.shift or plane in faces.jumping:
+            fluxes = [f for _, a, f in faces.fluxes if a == axis and plane in faces.jumping]
+            traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
+>>>>>>> main
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        extent = float(np.ptp(space.tree.box[joint.axis]))
-        tied = tie(joint, traces, nodes, domain.contains, extent, jump)
-        if tied is not None:
-            out.append(tied)
-    return out
+        wanted.append(Wanted(joint, traces, nodes, extents[axis], jump))
+    return tied(wanted, domain.contains)
 
 
 def sums_divide(bench: Bench) -> bool:
