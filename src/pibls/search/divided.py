@@ -25,11 +25,7 @@ from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-<<<<<<< HEAD
-from pibls.system.traces import Tied, orders_across, tie, traces_of
-=======
-from pibls.system.traces import Tied, Trace, Wanted, orders_across, tied, traces_of
->>>>>>> main
+from pibls.system.traces import Tied, Wanted, orders_across, tied, traces_of
 
 _FINER = 1.5
 
@@ -146,18 +142,11 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
     for joint in space.tree.joints(tuple(repeated)):
         axis = joint.axis
         nodes = smooth[joint.low], smooth[joint.high]
-<<<<<<< HEAD
-        across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
-        plane = (joint.axis, float(joint.box[joint.axis, 0]))
-        fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
-        traces = traces_of(across, joint.axis, fluxes)
-=======
         plane = (axis, float(joint.box[axis, 0]))
         traces = plain[axis]
         if joint.shift or plane in faces.jumping:
-            fluxes = [f for _, a, f in faces.fluxes if a == axis and plane in faces.jumping]
+            fluxes = [f for _, a, f, _ in faces.fluxes if a == axis and plane in faces.jumping]
             traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
->>>>>>> main
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
         wanted.append(Wanted(joint, traces, nodes, extents[axis], jump))
     return tied(wanted, domain.contains)

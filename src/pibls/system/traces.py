@@ -205,7 +205,6 @@ def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) ->
     return tuple(found.values())
 
 
-<<<<<<< HEAD
 def _apart(choices: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int] | None]:
     """One of its choices for each, all different, for as many as can be."""
     owner: dict[tuple[int, int], int] = {}
@@ -225,22 +224,8 @@ def _apart(choices: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]
     return [places.get(i) for i in range(len(choices))]
 
 
-def tie(
-    joint: Joint,
-    traces: tuple[Trace, ...],
-    nodes: tuple[int, int],
-    contains: Callable[[Array], Mask],
-    extent: float,
-    jump: Callable[[Trace, Array], Array] | None = None,
-) -> Tied | None:
-    """Points and polynomials on a joint between cells of so many functions; None where it lies outside."""
-    d = len(joint.box)
-    free = [i for i in range(d) if i != joint.axis]
-    degree, U, polynomials = _face(min(nodes), max(nodes), d)
-=======
 class Wanted(NamedTuple):
     """A joint between cells of so many functions, and what is to hold on it."""
->>>>>>> main
 
     joint: Joint
     traces: tuple[Trace, ...]
