@@ -696,9 +696,12 @@ def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
     return WindowPlan(bench_of("rod", tol), Budget(0.0, 100.0, 4000), way=way or InMoments())
 
 
+@pytest.mark.parametrize("since", [1e-8, 5e-8])
 @pytest.mark.parametrize("way", [InWaves(), InMoments()])
-def test_from_when_on_an_estimate_is_promised(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, since = windows_plan(way=way), 1e-8
+def test_from_when_on_an_estimate_is_promised(
+    way: Any, since: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = windows_plan(way=way)
     wider: list[Any] = []
     monkeypatch.setattr(following, "compare", lambda *_, **__: ErrorEstimate(1.0, 1.0))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)
