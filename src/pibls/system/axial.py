@@ -22,30 +22,16 @@ from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Group, Lines
-from pibls.system.nearest import SAME, at_ends, nearest_sum
+from pibls.system.nearest import SAME, Line, at_ends, nearest_sum
 
 Complex = npt.NDArray[np.complex128]
-
-
-@dataclass(frozen=True)
-class Span:
-    """The functions along one coordinate, with what their ends are asked."""
-
-    values: Array = field(repr=False)
-    """At the nodes of the equation, (nodes, functions)."""
-    conditions: Array = field(repr=False)
-    lift: Array = field(repr=False)
-    free: Array = field(repr=False)
-    from_values: Array = field(repr=False)
-    """From values at as many points as functions to coefficients: those of the sides after this one."""
-    operator: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
 class _Unknown:
     """One equation with its own unknown: its nearest sum, factored."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[Line, ...]
     factors: Kronecker = field(repr=False)
     scale: Array = field(repr=False)
     """ρ at the nodes."""
@@ -217,7 +203,7 @@ def _unknown(
             return None
         points = held_at(n, m, yes)
         inverse = np.asarray(np.linalg.inv(family(points, n)), dtype=float)
-        spans.append(Span(tables[0], conditions, *bounded, inverse, operator))
+        spans.append(Line(operator, tables[0], conditions, *bounded, inverse))
         matrices.append(operator @ bounded[1])
     try:
         factors = Kronecker.of(matrices, quadrature, shifted=True)

@@ -15,7 +15,6 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
-from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.products import Linear, Rows
 
@@ -26,9 +25,8 @@ _VANISHING = 1e-10  # a coefficient of that share of its largest value
 
 @dataclass(frozen=True)
 class Line:
-    """An axis with its part of the sum, and the conditions at its ends."""
+    """The functions along an axis with their part of the sum, and the conditions at its ends."""
 
-    splines: Splines
     operator: Array = field(repr=False)
     """The part of the sum, and …"""
     values: Array = field(repr=False)
@@ -39,6 +37,8 @@ class Line:
     """Polynomials that meet one condition each, (functions, conditions)."""
     free: Array = field(repr=False)
     """From values at the nodes to the function that has these and meets no condition: (functions, nodes)."""
+    from_values: Array = field(repr=False)
+    """From values at as many points as functions to coefficients."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Nearest:
             bounded = at_ends(tables[0], ends_here, smooth)
             if bounded is None:
                 return None
-            made = Line(splines, np.asarray(operator), tables[0], ends_here, *bounded)
+            made = Line(np.asarray(operator), tables[0], ends_here, *bounded, splines.from_values)
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:
@@ -105,7 +105,7 @@ class Nearest:
     def solve(self, left: Sequence[Array]) -> Array:
         """The function for which the rows of the sum are these."""
         R, *sides = (r / s for r, s in zip(left, self.scales, strict=True))
-        U = np.zeros([line.splines.functions for line in self.lines])
+        U = np.zeros([line.values.shape[1] for line in self.lines])
         for axis, line in enumerate(self.lines):
             mine = [g for g, (i, _) in zip(sides, self.places, strict=True) if i == axis]
             if not mine:
@@ -113,7 +113,7 @@ class Nearest:
             D = np.concatenate(mine, axis=axis)
             for i, other in enumerate(self.lines):
                 if i != axis:
-                    D = along(other.splines.from_values, D, i)
+                    D = along(other.from_values, D, i)
             D = D - along(line.conditions, U, axis)
             for i, before in enumerate(self.lines[:axis]):
                 # Where two sides meet, the first has the say; at the nodes nothing changes.
