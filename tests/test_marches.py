@@ -42,7 +42,7 @@ from pibls.search.resolution import Resolution
 from pibls.search.room import RoomPlaces, _independent
 from pibls.search.rooms import RoomFollower, _predicted
 from pibls.search.rough import RoughFollower
-from pibls.search.ways import InMoments, InRooms, InWaves
+from pibls.search.ways import InMoments, InRooms
 from pibls.solver.stages import stages
 from pibls.space import CellTree
 from pibls.status import Status
@@ -619,9 +619,8 @@ def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
     return WindowPlan(bench_of("rod", tol), Budget(0.0, 100.0, 4000), way=way or InMoments())
 
 
-@pytest.mark.parametrize("way", [InWaves(), InMoments()])
-def test_from_when_on_an_estimate_is_promised(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, since = windows_plan(way=way), 1e-8
+def test_from_when_on_an_estimate_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, since = windows_plan(), 1e-8
     wider: list[Any] = []
     monkeypatch.setattr(following, "compare", lambda *_, **__: ErrorEstimate(1.0, 1.0))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)

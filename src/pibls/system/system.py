@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,26 +148,6 @@ class System(Asked):
         """v of the function with coefficients w in any space."""
         parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> System | None:
-        """The same matrix with the data of points moved along an axis; None where it is another one."""
-        constant = np.empty_like(self.constant)
-        blocks = []
-        for block in self.blocks:
-            r = residuals.get(block.name)
-            if r is None:
-                return None
-            before = block.points
-            points = PointSet(tuple(_later(X, axis, shift) for X in before.sites), before.normals)
-            X, data = points.sites[0], r.known_data(points.sites[0])
-            old = block.residual.coefficients(before.sites[0], before.normals, block.data)
-            if not np.array_equal(r.coefficients(X, points.normals, data), old):
-                return None
-            constant[block.rows] = r.rest(X, points.normals, data, np.empty((0, len(X))))
-            blocks.append(Block(r, points, block.rows, data, ()))
-        if not np.isfinite(constant).all():
-            return None
-        return replace(self, space=space, blocks=tuple(blocks), constant=constant)
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
@@ -375,9 +355,3 @@ def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None
             got=f"{values[row, column]} for {what} at the point ({place})",
             remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
         )
-
-
-def _later(X: Array, axis: int, shift: float) -> Array:
-    out = X.copy()
-    out[:, axis] += shift
-    return out

@@ -5,7 +5,7 @@ All of them are relative and without unit. Those of the error estimate were cali
 when they are wrong, not trust.
 """
 
-from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
+from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
 from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
 from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED
@@ -35,6 +35,5 @@ __all__ = [
     "STARTS",
     "WAVES",
     "WAYS",
-    "WINDOWS",
     "Thresholds",
 ]
