@@ -67,14 +67,20 @@ def _evolves(basis: EvolvingBasis, d: int) -> str | None:
 
 
 def _is_annular(basis: AnnularBasis, d: int) -> str | None:
-    length, orders, depth, rate = basis.form.tolist()
+    if basis.form.shape not in ((4,), (6,)):
+        return f"functions around a hole of {basis.form.tolist()}"
+    length, orders, depth, rate = basis.form[:4].tolist()
     whole = orders == int(orders) and depth == int(depth)
     good = d == 2 and whole and length > 0 and 1 <= orders <= _ORDERS and 0 <= depth <= _DEPTH
     return None if good and (not rate or not depth) else f"functions around a hole of {basis.form.tolist()}"
 
 
 def _is_singular(basis: SingularBasis, d: int) -> str | None:
-    good = basis.frame.shape in ((2,), (4,)) and bool(np.all(basis.frame[3:] > 0))
+    good = basis.frame.shape in ((2,), (4,), (7,)) and bool(np.all(basis.frame[3:4] > 0))
+    if good and len(basis.frame) > 4:
+        good = not len(basis.end) and bool(
+            np.all(basis.terms[:, 0] >= 0) and np.all(basis.terms[:, 0] <= _ORDERS)
+        )
     return None if good else f"a corner with {basis.frame.tolist()}"
 
 
@@ -222,7 +228,7 @@ KNOWN = Table(
         Kind("singular", SingularBasis, "basis", _SINGULAR, _is_singular),
         Kind("powers", PowersBasis, "basis", _POWERS, _are_powers),
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
-        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
+        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("*")}, _is_annular),
         Kind("exponential", ExponentialBasis, "basis", _EXPONENTIAL),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),

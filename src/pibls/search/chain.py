@@ -136,7 +136,8 @@ class Places:
             for a in free
         )
         if len(free) == 1:
-            count = sum(len(X) for _, X, _ in conditions) + len(periods) + len({r.name for r in sums})
+            agree = sum(orders[0][r.linear[0].unknown] > 0 for r in periods)
+            count = sum(len(X) for _, X, _ in conditions) + agree + len({r.name for r in sums})
             if count != sum(orders[0]):
                 return None
         elif lowered.interfaces.planes:
@@ -172,11 +173,12 @@ class Places:
         if (found, counts) not in self._grids:
             if len(self._grids) > _KEPT:
                 self._grids.clear()
-            self._grids[found, counts] = self._grid(found, counts)
+            nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+            self._grids[found, counts] = self._grid(found, nodes)
         return self._grids[found, counts]
 
-    def _grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
-        nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+    def _grid(self, found: Resolution, nodes: list[Array]) -> Site:
+        counts = tuple(map(len, nodes))
         U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
         boxes = found.tree.boxes[:, self.free, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
@@ -223,7 +225,7 @@ class Places:
             groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
         for r in self.periods:
             along = self.free.index(r.region.period or 0)
-            if found.repeated[along]:
+            if found.repeated[along] or not self.orders[along][r.linear[0].unknown]:
                 continue
             ends = found.tree.box[self.free[along]]
             X = np.zeros((1, d))
@@ -242,7 +244,13 @@ class Places:
         )
 
     def _framed(self, framed: Framed, found: Resolution) -> Lines:
-        groups = [self._equation(i, r, found, True) for i, r in enumerate(self.equations)]
+        groups = []
+        sites: dict[tuple[int, ...], Site] = {}
+        for number, r in enumerate(self.equations):
+            held = framed.held(number, found)
+            counts = tuple(map(len, held))  # which are held at as many points are held at the same
+            site = sites.setdefault(counts, self._grid(found, held))
+            groups.append(group_of(r, (site,), np.zeros_like(site.points), self.axis))
         for number, (r, _, _) in enumerate(framed.conditions):
             site, normals = framed.side(number, found)
             groups.append(group_of(r, (site,), normals, self.axis))

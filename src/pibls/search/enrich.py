@@ -83,7 +83,9 @@ class Enrichment:
             self,
             parts=parts,
             around=around,
-            inner=np.concatenate([self.inner, around.inside(self.domain)]) if around.depth else self.inner,
+            inner=np.concatenate([self.inner, around.inside(self.domain)])
+            if around.kind.depth
+            else self.inner,
             rim=rim if self.rim is None else join([self.rim, rim], rim.points.shape[1]),
         )
 

@@ -40,6 +40,8 @@ class Factors:
     """Whether it is the operator itself, not its mean over space."""
     in_steps: bool = False
     """Whether it only makes the operator nearly the identity, and the rest is done in Krylov's steps."""
+    moving: int = 0
+    """The groups that these have to do with: where all sides are met at once, the equations. 0: all."""
 
 
 @dataclass(frozen=True)
@@ -140,31 +142,38 @@ class WindowSolver:
         self, factors: Factors, moments: Moments, rates: list[Array], R: Array, enough: float
     ) -> Array:
         """What Newton's method takes off."""
-        st = self.stages
+        st, solver = self.stages, factors.solver
 
         def solved(R: Array) -> Array:
-            return st.together(factors.solver.solve(st.apart(R))).reshape(rates[0].shape)
+            return st.together(solver.solve(st.apart(R))).reshape(rates[0].shape)
 
         change = solved(R)
-        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
+        size = max(float(np.linalg.norm(change)), 1e-300)
+        left = 0.3 * enough / size
         if not factors.in_steps or left > LINES.krylov_lost:
             return change
-        apply, nothing = moments.changed(rates), np.zeros((moments.lines.highest, *change.shape[:-1]))
-        found = gmres(
-            lambda v: solved(apply(st.rates(v, nothing, moments.lines.highest, factors.h))),
-            change,
-            left=max(left, LINES.krylov_left[moments.lines.is_linear]),
-            most=LINES.krylov_steps,
-        )
-        if not found.left < LINES.krylov_lost:
+        lines = moments.lines
+        groups = factors.moving or len(lines.groups)
+        apply, nothing = moments.changed(rates, groups), np.zeros((lines.highest, *change.shape[:-1]))
+
+        def applied(v: Array) -> Array:
+            return apply(st.rates(v, nothing, lines.highest, factors.h))
+
+        rest = solved(R[: lines.firsts[groups]] - applied(change))
+        share = float(np.linalg.norm(rest)) / size
+        enough_left = max(left, LINES.krylov_left[lines.is_linear]) / max(share, 1e-300)
+        if enough_left >= 1.0:
+            return change + rest
+        found = gmres(lambda v: solved(applied(v)), rest, left=enough_left, most=LINES.krylov_steps)
+        if not found.left * share < LINES.krylov_lost:
             raise NoWindowError
-        return found.z
+        return change + found.z
 
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator, lines = moments.slopes(rates), moments.lines
         shifts = self.stages.values / h
         solver: Shifted | Modal | Axial | None = None
-        in_steps = False
+        in_steps, moving = False, 0
         try:
             small = lines.columns <= LINES.whole
             if lines.modes is not None and not (self._varied and small):
@@ -175,6 +184,13 @@ class WindowSolver:
                 rests = moments.has_operator(operator.weights)
                 solver = Axial.of(lines, lines.frame, operator.weights, shifts)
                 in_steps = solver is not None and not (solver.is_exact and rests)
+                equations = len(lines.frame.order)
+                if (
+                    solver is not None
+                    and solver.holds_sides
+                    and moments.has_operator(operator.weights, equations)
+                ):
+                    moving = equations
                 if in_steps and rests and small:
                     solver, in_steps = None, False  # the whole matrix serves for ever
                 if solver is None and lines.columns > LINES.most_products:
@@ -185,7 +201,7 @@ class WindowSolver:
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)
         whole = in_steps or solver.is_exact
-        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps)
+        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps, moving)
         return self.factors
 
     def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:

@@ -27,7 +27,7 @@ from pibls.system import pieces
 from pibls.system.asked import Asked
 from pibls.system.pieces import Alike, Job, Placing, Side
 from pibls.system.tied import Index
-from pibls.system.traces import Tied
+from pibls.system.traces import Faces, Tied
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 
@@ -277,10 +277,16 @@ def divided(
     cells, alike = len(space.parts), alike or Shared()
     count = alike.everywhere
     sides: list[list[Side]] = [[] for _ in space.parts]
+    joined: list[list[tuple[Tied, bool]]] = [[] for _ in space.parts]
+    for tied in ties:
+        joined[tied.joint.low].append((tied, False))
+        joined[tied.joint.high].append((tied, True))
+    faces = [Faces(c, alike.on_faces(space, c), tuple(mine)) for c, mine in enumerate(joined)]
     for number, tied in enumerate(ties):
-        pair = alike.on_faces(space, tied.joint.low), alike.on_faces(space, tied.joint.high)
-        sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
-        sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
+        low, high = tied.joint.low, tied.joint.high
+        pair = (faces[low], len(sides[low])), (faces[high], len(sides[high]))
+        sides[low].append(Side(cells + number, tied, pair, upper=False))
+        sides[high].append(Side(cells + number, tied, pair, upper=True))
     touched, expected = list[tuple[int, ...]](), list[int]()
     for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
         touched += [(c,), *((c, s.face) for s in mine)]

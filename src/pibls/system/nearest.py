@@ -24,13 +24,11 @@ _VANISHING = 1e-10  # a coefficient of that share of its largest value
 
 
 @dataclass(frozen=True)
-class Line:
-    """The functions along an axis with their part of the sum, and the conditions at its ends."""
+class Span:
+    """The functions along an axis, with what their ends are asked."""
 
-    operator: Array = field(repr=False)
-    """The part of the sum, and …"""
     values: Array = field(repr=False)
-    """… the functions at the nodes, (nodes, functions)."""
+    """At the nodes of the equation, (nodes, functions)."""
     conditions: Array = field(repr=False)
     """What is asked of a function at the ends, (conditions, functions)."""
     lift: Array = field(repr=False)
@@ -39,6 +37,19 @@ class Line:
     """From values at the nodes to the function that has these and meets no condition: (functions, nodes)."""
     from_values: Array = field(repr=False)
     """From values at as many points as functions to coefficients."""
+
+    @property
+    def kind(self) -> Array:
+        """The same for conditions that the same functions meet."""
+        Q = np.linalg.qr(self.conditions.T)[0]
+        return np.asarray(Q @ Q.T)
+
+
+@dataclass(frozen=True)
+class Line(Span):
+    """An axis with its part of the sum."""
+
+    operator: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class Nearest:
             bounded = at_ends(tables[0], ends_here, smooth)
             if bounded is None:
                 return None
-            made = Line(np.asarray(operator), tables[0], ends_here, *bounded, splines.from_values)
+            made = Line(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:

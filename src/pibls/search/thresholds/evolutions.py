@@ -33,6 +33,9 @@ class MarchThresholds:
     uncertain: tuple[float, float] = (3.0, 3e-11)
     """Times what its series leaves out, and at most, a beginning is unknown: u_xxx = 0 at the end of a bar is
     off by 4e-9 in 24 polynomials that have all sixteen digits."""
+    rounded: float = 3e-14
+    """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
+    wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
     fading: float = 0.7
     """Of what earlier windows left unresolved, the next may leave again."""
