@@ -257,7 +257,7 @@ class Machine:
         return True
 
     def readers(self, items: dict[str, pytest.Item]) -> dict[str, Any]:
-        """{test: (its seconds, what it reads)}, from the last time where its file is the same and no key is new."""
+        """{test: (its seconds, what it reads)}, kept where its file is the same and no key is new."""
         try:
             kept = {} if self.again else json.loads(READERS.read_text(encoding="utf-8"))
         except (OSError, ValueError):

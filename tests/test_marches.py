@@ -45,7 +45,7 @@ from pibls.search.room import RoomPlaces, _independent
 from pibls.search.rooms import RoomFollower, _predicted
 from pibls.search.rough import RoughFollower
 from pibls.search.tails import noise_of, rounding_of
-from pibls.search.ways import InMoments, InRooms, InWaves
+from pibls.search.ways import InMoments, InRooms
 from pibls.solver.stages import stages
 from pibls.space import CellTree
 from pibls.status import Status
@@ -697,11 +697,8 @@ def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("since", [1e-8, 5e-8])
-@pytest.mark.parametrize("way", [InWaves(), InMoments()])
-def test_from_when_on_an_estimate_is_promised(
-    way: Any, since: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = windows_plan(way=way)
+def test_from_when_on_an_estimate_is_promised(since: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = windows_plan()
     wider: list[Any] = []
     monkeypatch.setattr(following, "compare", lambda *_, **__: ErrorEstimate(1.0, 1.0))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)

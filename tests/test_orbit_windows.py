@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,11 +20,8 @@ from pibls.search.march import Course
 from pibls.search.orbit import Orbit
 from pibls.search.orbits import OrbitPlan, _with_rounding, setting_of
 from pibls.search.thresholds import DEFAULT
-from pibls.search.windows import Follower
-from pibls.space import CellTree
 from pibls.status import Status
-from tests.made import found, plan, plane
-from tests.test_marches import bench_of
+from tests.made import found
 
 t = sp.Symbol("t")
 ASKED = Demand(1e-9, 1e-6)
@@ -228,80 +224,3 @@ def test_steps_to_the_second_orbit(
     shadows.shadow(path, first, set())
     assert least <= len(made) <= most
     assert 20 <= points[0] <= 28
-
-
-# -- windows of waves --
-
-
-def test_what_a_window_of_waves_keeps() -> None:
-    for bench, low, high in ((plan(problem=plane()).bench, 0.7, 0.95), (plan().bench, 1.0, 1.0)):
-        kept = Follower._kept.fget(SimpleNamespace(bench=bench))  # type: ignore[attr-defined]
-        assert low <= kept <= high
-
-
-def waved(
-    monkeypatch: pytest.MonkeyPatch, wide: float, *, first: bool, kept: Any = None
-) -> tuple[Any, list[Any], Any]:
-    """A window in space and time whose tail in space is that, however many cells it has."""
-    one: Any = Follower(bench_of("rod"), ASKED, SimpleNamespace(nodes=100))  # type: ignore[arg-type]
-    tree = CellTree.grid(one.bench.box, (4, 1))
-    one._sizes = np.ones(1)
-    tried: list[Any] = []
-
-    def solved(self: Follower, lowered: Any, last: Any, tree: CellTree, t: float, stop: float) -> Any:
-        tried.append((stop - t, tree, len(self.softened)))
-        return None, None
-
-    monkeypatch.setattr(Follower, "_continued", lambda *_: one.bench.lowered)
-    monkeypatch.setattr(Follower, "_solved", solved)
-
-    def tails(self: Follower, space: Any, w: Any, tree: CellTree) -> Any:
-        relative = np.zeros((len(tree), 2))
-        relative[: 1 if first else None, 0] = wide
-        return relative, np.ones(1)
-
-    monkeypatch.setattr(Follower, "_tails", tails)
-    monkeypatch.setattr(Follower, "_residual", lambda *_: 0.0)
-    monkeypatch.setattr(Follower, "_merged", lambda self, tree, *_: tree)
-    one.__dict__["_solver"] = SimpleNamespace(kept=kept)
-    last = None if first else SimpleNamespace()
-    return one, tried, one._window((last, tree), 0.0, 0.1)
-
-
-@pytest.mark.parametrize(("times", "accepted"), [(2.0, True), (20.0, False)])
-def test_tails_in_space_may_be_larger(times: float, accepted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, tried, _ = waved(monkeypatch, times * ASKED.tail, first=False)
-    assert (len(tried) == 1) is accepted
-
-
-def test_not_more_cells_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, tried, made = waved(monkeypatch, 1.0, first=False)
-    assert "cells would be needed" in made
-    assert 150 <= max(len(tree) for _, tree, _ in tried) <= 800
-
-
-def test_a_beginning_of_waves_that_contradicts_the_sides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some divisions that gain nothing it is left open in small cells, and soon taken as it is."""
-    _, tried, made = waved(monkeypatch, 1.0, first=True)
-    softened = [bool(n) for _, _, n in tried]
-    assert 4 <= softened.index(True) <= 8
-    assert 5 <= softened.count(True) <= 14
-    assert not isinstance(made, str)
-    smallest = min(np.ptp(box[0]) for box in tried[softened.index(True)][1].boxes)
-    assert 1e-6 < smallest < 1e-4
-
-
-@pytest.mark.parametrize(("factor", "longer"), [(1.3, False), (1.9, True)])
-def test_windows_of_waves_that_are_worth_new_factors(
-    factor: float, longer: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Follower, "_factor", lambda *_: factor)
-    _, _, (_, _, h) = waved(monkeypatch, 0.0, first=False, kept=object())
-    assert (h > 0.11) is longer
-
-
-def test_a_tail_of_waves_that_says_nothing() -> None:
-    bench = plan(problem=plane()).bench
-    one: Any = SimpleNamespace(bench=bench, demand=Demand(1e-12, 1e-6))
-    assert Follower._factor(one, 3e-15, 0.0, 10.0) == bench.limits.window_growth
-    assert math.isclose(Follower._factor(one, 1e-12, 0.0, 10.0), 0.85, rel_tol=0.1)

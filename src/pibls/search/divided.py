@@ -2,7 +2,7 @@ r"""A problem on a tree of cells: spaces that share one draw, points in each cel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -71,21 +71,19 @@ def cell_system(
     domain: Domain,
     space: Cells,
     engine: Engine = HERE,
-    spared: Callable[[Region, Array], bool] = lambda region, box: False,
     frames: Array | None = None,
     corners: Cornered | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
-    ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
-    cells have their functions and points, where those are not the cells. ``corners`` is what the space has
-    of them.
+    ``frames`` are the boxes in which the cells have their functions and points, where those are not the
+    cells. ``corners`` is what the space has of them.
     """
     corners = corners or Cornered()
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     boxes = space.tree.boxes
     points = [
-        partial(corners.placed, [r for r in regions if not spared(r, box)], domain, box, frame, part.nodes)
+        partial(corners.placed, list(regions), domain, box, frame, part.nodes)
         for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
     ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
