@@ -91,7 +91,6 @@ class Search:
             OrbitPlan(self.bench, self.budget),
             WindowPlan(self.bench, self.budget, way=InMoments()),
             WindowPlan(self.bench, self.budget, way=InRooms()),
-            WindowPlan(self.bench, self.budget),
         ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:

@@ -49,34 +49,6 @@ MARCH = MarchThresholds()
 
 
 @dataclass(frozen=True)
-class WindowThresholds:
-    """What windows of waves (`search.windows`) decide by, where they differ from the others."""
-
-    most_cells: int = 400
-    held: dict[int, int] = field(default_factory=lambda: {1: 31, 2: 40, 3: 60})
-    """Points of a cell at which the residual is looked at, by the number of coordinates."""
-    extrapolated: int = 2
-    """The degree in time by which Newton's method starts from the last window."""
-    across: float = 4.0
-    """Tails in space are looked at further from the end of the spectrum: they may be larger."""
-    stubborn: int = 3
-    """Divisions of the first window that gain nothing: its beginning contradicts the sides …"""
-    patience: int = 8
-    """… and after so many tries it is taken as it is."""
-    open: float = 1e-5
-    """Of the domain: a cell in which such a beginning is left open."""
-    kept: float = 0.85
-    """Of a window in space and time: at its very end nothing but the equation holds the functions. What is
-    handed on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here
-    it does not grow (7e-14)."""
-    worth: float = 1.6
-    """Times longer, a window is worth new factors."""
-
-
-WINDOWS = WindowThresholds()
-
-
-@dataclass(frozen=True)
 class OrbitThresholds:
     """What an ordinary evolution (`search.orbit`) decides by."""
 
@@ -275,11 +247,10 @@ ROOMS = RoomThresholds()
 class WayThresholds:
     """Which way an evolution is followed (`search.ways`), and what it usually takes."""
 
-    usual: dict[int, float] = field(default_factory=lambda: {1: 0.4, 2: 8.0, 3: 60.0})
-    """Seconds that windows of waves take until the tolerance is met, roughly."""
-    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})  # and those of moments
+    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
+    """Seconds that windows on a box take until the tolerance is met, roughly, …"""
     roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
-    """And those of moments on any shape."""
+    """… and those on any shape."""
     functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
     """Of a cell on a line, for a loose and a tight tolerance."""
     moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
