@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from pibls.search.family import WaveFamily
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
 from pibls.search.waves import WavePlan
+from pibls.search.work import dense, divided, eliminated, multiplied
 from pibls.solver import GaussNewton, Outcome
 from pibls.status import Status
 from tests.made import found, plan, plane
@@ -382,3 +384,45 @@ def _levels(system: Any, bench: Any) -> list[Any]:
         if all(np.isfinite(part).all() for part in system.linearise(v)):
             break
     return out
+
+
+# -- costs and the budget --
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds"),
+    [
+        (lambda: dense(32, 1), 0.0035),
+        (lambda: dense(512, 1), 0.045),
+        (lambda: dense(1458, 1), 0.95),
+        (lambda: dense(32, 1, 46), 0.16),  # 40 holes with a condition each
+        (lambda: dense(32, 1, 20), 0.023),
+        (lambda: divided(16, 16 * 64, 16 * 64, 1), 0.12),
+        (lambda: divided(274, 274 * 64, 274 * 64, 1), 2.7),
+        (lambda: divided(100, 100, 0, 1), 0.25),
+        (lambda: multiplied((290, 290), 0), 0.2),
+        (lambda: multiplied((62, 62, 62), 1), 0.08),
+        (lambda: multiplied((42, 42, 42), 1, True) - multiplied((42, 42, 42), 0), 0.06),
+        (lambda: eliminated(64, 22), 0.53),
+        (lambda: eliminated(256, 12), 0.41),
+    ],
+)
+def test_what_was_measured_of_attempts(work: Callable[[], float], seconds: float) -> None:
+    assert 0.6 * seconds < work() < 1.6 * seconds
+
+
+def test_what_ends_shortly_after_the_limit_is_still_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "spent", property(lambda _: 50.0))
+    budget = Budget(0.0, 100.0, 4000)
+    assert budget.allows(object(), 55.0)
+    assert not budget.allows(object(), 80.0)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.5, False), (5.0, True)])
+def test_a_callback_hears_from_time_to_time(
+    seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(Budget, "spent", property(lambda _: seconds))
+    Budget(0.0, None, 4000, callback=heard.append).check()
+    assert bool(heard) is told

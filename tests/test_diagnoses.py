@@ -13,7 +13,7 @@ import sympy as sp
 
 import pibls
 from pibls.basis import Singular
-from pibls.diagnose import corners, singular, wedges
+from pibls.diagnose import corners, ends, singular, wedges
 from pibls.diagnose.ends import meetings, opened
 from pibls.diagnose.holes import (
     Around,
@@ -216,7 +216,7 @@ def test_layers_in_space() -> None:
     w = sp.Function("w")(x, y, z)
     ball = pibls.Ball((x, y, z), (0, 0, 0), 1)
     sizes = []
-    for width in (0.1, 0.01):
+    for width in (0.1, 0.003):
         equation = -(width**2) * laplacian(w, (x, y, z)) + w - 1
         problem = pibls.Problem(ball, [equation], [pibls.Dirichlet(w, 0)])
         made = layers_of(lower(problem), problem.domain, outer_faces(problem.domain))
@@ -281,6 +281,12 @@ def test_orders_by_which_unknowns_differ() -> None:
     assert symbol_of(rows, 2) is not None
 
 
+def test_equations_of_sixth_order_are_not_looked_at() -> None:
+    sixth: Any = [{(0, (6 - 2 * k, 2 * k)): float(math.comb(3, k)) for k in range(4)}]
+    assert symbol_of(PLATE, 1) is not None
+    assert symbol_of(sixth, 1) is None
+
+
 def test_roots_that_are_one() -> None:
     assert len(_clusters([1j, 1j + 1e-3])) == 1
     assert len(_clusters([1j, 1j + 1e-1])) == 2
@@ -334,6 +340,27 @@ def test_terms_are_looked_at_on_the_way_to_the_middle(monkeypatch: pytest.Monkey
 def test_an_angle_that_is_none() -> None:
     assert opened(0.0, 1e-10) == 2.0 * math.pi
     assert opened(0.0, 1e-7) == 1e-7
+
+
+@pytest.mark.parametrize(("apart", "meet"), [(1e-8, True), (1e-6, False)])
+def test_ends_that_meet(apart: float, meet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = SimpleNamespace(point=np.zeros(2), is_first=True, direction=0.0)
+    last = SimpleNamespace(point=np.array([apart, 0.0]), is_first=False, direction=1.0)
+    monkeypatch.setattr(ends, "faces_of", lambda _: [None])
+    monkeypatch.setattr(ends, "_ends", lambda *_: [first, last])
+    problem = poisson(BOX)
+    assert bool(list(meetings(lower(problem), problem.domain))) is meet
+
+
+@pytest.mark.parametrize(("off", "found"), [(2e-8, True), (5e-6, False)])
+def test_where_a_relation_ends_exactly(off: float, found: bool) -> None:
+    """Beside that place it holds only up to a slack."""
+    (side,) = (f for f in faces_of(BOX) if f.plane() == (1, 0.0))
+    relation = SimpleNamespace(expression=sp.Gt(x, 0.3), coordinates=(x, y))
+    at = {float(c): side.at(np.array([[c]]), np.random.default_rng(0)).points[0, 0] for c in (0.3, 0.7)}
+    cut = next(c for c, place in at.items() if abs(place - 0.3) < 1e-12)
+    exact = ends._exactly(side, cut + off, SimpleNamespace(relation=relation))
+    assert (exact == pytest.approx(cut, abs=1e-12)) is found
 
 
 def test_points_towards_an_end() -> None:

@@ -42,7 +42,7 @@ from pibls.search.resolution import Resolution
 from pibls.search.room import RoomPlaces, _independent
 from pibls.search.rooms import RoomFollower, _predicted
 from pibls.search.rough import RoughFollower
-from pibls.search.ways import InMoments, InRooms, InWaves
+from pibls.search.ways import InMoments, InRooms
 from pibls.solver.stages import stages
 from pibls.space import CellTree
 from pibls.status import Status
@@ -411,16 +411,20 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said) <= 4
 
 
+def shifting(n: int, *, linear: bool) -> Any:
+    """An operator that moves each entry to the next place."""
+    rows = SimpleNamespace(highest=1, is_linear=linear, groups=(0,), firsts=(0, n))
+    return SimpleNamespace(changed=lambda *_: lambda z: np.roll(z, 1), lines=rows)
+
+
 @pytest.mark.parametrize(("steps", "found"), [(30, True), (200, False)])
 def test_krylov_steps(steps: int, found: bool) -> None:
     """A shift of so many entries needs as many steps."""
     n = steps
     solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
     solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
-    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R))
-    moments = SimpleNamespace(
-        changed=lambda _: lambda z: np.roll(z, 1), lines=SimpleNamespace(highest=1, is_linear=True)
-    )
+    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), moving=0)
+    moments = shifting(n, linear=True)
     R = np.zeros(n)
     R[0] = 1.0
     try:
@@ -452,9 +456,9 @@ def test_what_krylov_steps_leave(
     wanted = left
     monkeypatch.setattr(newton, "gmres", gmres)
     solver: Any = WindowSolver(places_of("rod"), stages(4), 1e-9)
-    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R)
-    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R))
-    moments = SimpleNamespace(changed=lambda _: None, lines=SimpleNamespace(highest=1, is_linear=linear))
+    solver.stages = SimpleNamespace(together=lambda z: z, apart=lambda R: R, rates=lambda z, *_: z)
+    factors = SimpleNamespace(in_steps=True, h=1.0, solver=SimpleNamespace(solve=lambda R: R), moving=0)
+    moments = shifting(4, linear=linear)
     rates = [np.zeros(4)]
     R = np.array([0.4, 0.0, 0.0, 0.0])
     if asked is None:
@@ -619,9 +623,8 @@ def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
     return WindowPlan(bench_of("rod", tol), Budget(0.0, 100.0, 4000), way=way or InMoments())
 
 
-@pytest.mark.parametrize("way", [InWaves(), InMoments()])
-def test_from_when_on_an_estimate_is_promised(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, since = windows_plan(way=way), 1e-8
+def test_from_when_on_an_estimate_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, since = windows_plan(), 1e-8
     wider: list[Any] = []
     monkeypatch.setattr(following, "compare", lambda *_, **__: ErrorEstimate(1.0, 1.0))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)

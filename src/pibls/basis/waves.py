@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -144,11 +145,16 @@ class WaveBasis:
             A = np.empty((len(X), 2 * m), order="F") if there is None else there
             begun = False
             for odd in (0, 1):
-                found = [(c, self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
+                found = [(c, *self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
                 if not found:
                     continue
                 one, two = (sine, cosine) if odd else (cosine, sine)
-                first, second = (sum(c * factors[i] for c, factors in found) for i in (0, 1))
+                c, first, second = found[0]
+                if len(found) > 1 or c != 1.0:
+                    first, second = c * first, c * second
+                    for c, more, other in found[1:]:
+                        first += c * more
+                        second += c * other
                 if begun:
                     A[:, :m] += one * first
                     A[:, m:] += two * second
@@ -187,9 +193,14 @@ class WaveBasis:
         return self._known[alpha]
 
     def _signed_powers(self, alpha: MultiIndex) -> tuple[Array, Array]:
-        order = sum(alpha)
-        factor = np.ones(self.frequencies.shape[1])
-        for w, h, a in zip(self.frequencies, self.half, alpha, strict=True):
-            if a:
-                factor *= (w / h) ** a
-        return factor if order % 4 in (0, 3) else -factor, factor if order % 4 in (0, 1) else -factor
+        powers = [w if a == 1 else w**a for w, a in zip(self._slopes, alpha, strict=True) if a]
+        factor = powers[0] if powers else np.ones(self.frequencies.shape[1])
+        for power in powers[1:]:
+            factor = factor * power
+        order, negative = sum(alpha) % 4, -factor
+        return factor if order in (0, 3) else negative, factor if order in (0, 1) else negative
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """Of w·(x - centre)/half along each coordinate."""
+        return self.frequencies / self.half[:, None]

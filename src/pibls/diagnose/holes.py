@@ -17,7 +17,7 @@ from pibls.arrays import Array, Mask
 from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, reduction_of
-from pibls.diagnose.thresholds import ENDS, HOLES
+from pibls.diagnose.thresholds import ENDS, HOLES, SINGULAR
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -54,7 +54,7 @@ class Ring:
         gap = np.linalg.norm(X[:, None, :] - beside[None, :, :], axis=2).min(axis=1)
         radii = 0.5 * np.minimum(fits, 2.0 * gap)
         along = np.cumsum(np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1) / radii)
-        return cls(X + radii[:, None] * N, radii, along) if along[-1] < HOLES.most_in_a_ring else None
+        return cls(X + radii[:, None] * N, radii, along)
 
     def spaced(self, shares: Array) -> Array:
         """Parameters of the rim, closer together where circles are."""
@@ -209,7 +209,7 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
         return Around()
     if abs(kind.rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
         kind = replace(kind, rate=0.0)
-    if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > HOLES.steepest:
+    if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > SINGULAR.steepest:
         return Around()
     mirrors = tuple(Mirror.of(face) for face in outer)
     circles = [c for hole in found for c in hole.centres]

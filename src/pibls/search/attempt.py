@@ -16,10 +16,11 @@ from pibls.basis.waves import WaveBasis
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Region
 from pibls.search.bench import Bench, stream
-from pibls.search.counts import ROUGH, default_points
+from pibls.search.counts import default_points
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
+from pibls.search.thresholds import COUNTS
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Choice, Space, Whole, ties_of
@@ -95,7 +96,7 @@ def attempt(
     if points is None:
         inversion = bench.inversion if method is None else None
         rough = start is not None and start.relative > bench.limits.rough_above
-        points = default_points(spec, bench.domain, ROUGH if rough else bench.density)
+        points = default_points(spec, bench.domain, COUNTS.rough if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)

@@ -15,9 +15,6 @@ from pibls.search.thresholds import COUNTS
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
 
-ROUGH = 3.0
-"""Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
-
 
 def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     """``density``·N points inside (2 N on a line), and on the boundary ones that are clustered to the edges.

@@ -44,7 +44,6 @@ from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
-_RESOLVED = 1e-6  # held-out residual, relative to its own terms, that counts as solved
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ def _as_given(bench: Bench, request: Request) -> Answer:
         method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
     found = attempt(bench, spec, request.points, method, key=0)
     status = found.outcome.status
-    if status is Status.SOLVED and not found.relative <= _RESOLVED:
+    if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
         status = Status.UNRESOLVED
 
     def error() -> ErrorEstimate:

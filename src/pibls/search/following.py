@@ -20,7 +20,7 @@ from pibls.search.evolution import jumps_in_time
 from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING
-from pibls.search.ways import InWaves, Way
+from pibls.search.ways import InMoments, Way
 from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -50,7 +50,7 @@ class WindowPlan(Plan):
     """Windows in time, each with its cells in space."""
 
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    way: Way = field(default_factory=InWaves)
+    way: Way = field(default_factory=InMoments)
     """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0

@@ -106,7 +106,6 @@ class Search:
         return [
             WindowPlan(self.bench, self.budget, way=InMoments()),
             WindowPlan(self.bench, self.budget, way=InRooms()),
-            WindowPlan(self.bench, self.budget),
         ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:

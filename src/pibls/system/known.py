@@ -6,7 +6,7 @@ Two solutions at the same places, and all that are judged at the same ones, shar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -58,6 +58,11 @@ class Known:
             kept[id(residual)] = found
         return found
 
+    def at(self, rows: slice, points: PointSet) -> Known:
+        """At some of the points, which are those."""
+        rest = None if self.rest is None else self.rest[rows]
+        return Known(self.residual, points, self.data[:, rows], self.coefficients[:, rows], rest)
+
     @cached_property
     def checked(self) -> Known:
         """Itself, where all that it is made of is finite."""
@@ -99,8 +104,24 @@ class Placed:
     known: dict[int, Known] = field(default_factory=dict, repr=False, compare=False)
 
 
+def known_in(
+    residuals: Sequence[Residual], cells: Sequence[Mapping[Region, PointSet]]
+) -> list[dict[int, Known]]:
+    """What residuals are at the points of each of some cells, looked up for all together."""
+    out: list[dict[int, Known]] = [{} for _ in cells]
+    for r in residuals:
+        mine = [(k, points[r.region]) for k, points in zip(out, cells, strict=True) if r.region in points]
+        if not mine:
+            continue
+        found, start = Known.of(r, PointSet.joined([points for _, points in mine])), 0
+        for known, points in mine:
+            known[id(r)] = found.at(slice(start, start + len(points)), points)
+            start += len(points)
+    return out
+
+
 def _is_number(c: Array) -> bool:
-    return bool(len(c) and np.all(c == c[0]))
+    return bool(len(c) and (c == c[0]).all())
 
 
 def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
