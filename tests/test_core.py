@@ -10,10 +10,8 @@ import pytest
 
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
-from pibls.search.march import Course
 from pibls.search.probe import Probed
 from pibls.search.waves import WavePlan
-from pibls.search.windows import Follower
 from pibls.solver import GaussNewton, TrustRegion
 from tests.made import found, plan
 
@@ -95,14 +93,3 @@ def test_a_radius_that_was_too_large_shrinks() -> None:
     assert abs(w[0]) < 1e-6
     assert steps < 60
     assert cost < 1e-12
-
-
-def test_a_window_in_space_hands_on_what_lies_before_its_end() -> None:
-    class Stub(Follower):
-        _kept = 0.85  # type: ignore[assignment]
-
-        def __init__(self) -> None:
-            self.__dict__["course"] = Course(0.0, 1.0)
-
-    assert Stub()._handed(0.0, 0.5) == pytest.approx(0.425)
-    assert Stub()._handed(0.5, 1.0) == 1.0

@@ -55,10 +55,10 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
 
 
 def displaced(problem: Problem) -> tuple[str, ...]:
-    """Conditions without ``on`` that leave a part of the boundary to one that says more than they do.
+    """Conditions without ``on`` that leave a part of the boundary to one that names it.
 
-    Tractions on a side replace the displacements there; one relation between three unknowns may be meant
-    beside their values.
+    Tractions on a side replace the displacements there; one relation between three unknowns, or a slope,
+    may be meant beside their values.
     """
     unknowns = set(problem.unknowns)
     spoken = [c.residual(problem.coordinates).atoms(AppliedUndef) & unknowns for c in problem.conditions]
@@ -69,7 +69,7 @@ def displaced(problem: Problem) -> tuple[str, ...]:
         for c, said, label in every
         if c.on is None
         for other, also, name in every
-        if other.on is not None and said < also
+        if other is not c and other.on is not None and said & also
     )
 
 

@@ -2,7 +2,7 @@ r"""A problem on a tree of cells: spaces that share one draw, points in each cel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -21,10 +21,11 @@ from pibls.search.cornered import Cornered
 from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
+from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import Tied, Trace, Wanted, orders_across, tied, traces_of
+from pibls.system.traces import Tied, Wanted, orders_across, tied, traces_of
 
 _FINER = 1.5
 
@@ -70,21 +71,19 @@ def cell_system(
     domain: Domain,
     space: Cells,
     engine: Engine = HERE,
-    spared: Callable[[Region, Array], bool] = lambda region, box: False,
     frames: Array | None = None,
     corners: Cornered | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
-    ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
-    cells have their functions and points, where those are not the cells. ``corners`` is what the space has
-    of them.
+    ``frames`` are the boxes in which the cells have their functions and points, where those are not the
+    cells. ``corners`` is what the space has of them.
     """
     corners = corners or Cornered()
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     boxes = space.tree.boxes
     points = [
-        partial(corners.placed, [r for r in regions if not spared(r, box)], domain, box, frame, part.nodes)
+        partial(corners.placed, list(regions), domain, box, frame, part.nodes)
         for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
     ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
@@ -144,37 +143,11 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         plane = (axis, float(joint.box[axis, 0]))
         traces = plain[axis]
         if joint.shift or plane in faces.jumping:
-            fluxes = [f for _, a, f in faces.fluxes if a == axis and plane in faces.jumping]
+            fluxes = [f for _, a, f, _ in faces.fluxes if a == axis and plane in faces.jumping]
             traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
         wanted.append(Wanted(joint, traces, nodes, extents[axis], jump))
     return tied(wanted, domain.contains)
-
-
-def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
-    """∂F + s δ = 0: F is smaller by s on the upper side of a plane with a source of the strength s."""
-    faces, axis = lowered.interfaces, plane[0]
-    equations = [r for r in lowered.residuals if r.region.is_inside]
-
-    def jump(trace: Trace, X: Array) -> Array:
-        out = np.zeros(len(X))
-        for i, where, strength in faces.sources:
-            if where != plane:
-                continue
-            normals = np.zeros_like(X)
-            s = strength.rest(X, normals, strength.known_data(X), np.empty((0, len(X))))
-            if trace.flux is not None:
-                if any(f is trace.flux and e == i for e, _, f in faces.fluxes):
-                    out -= s
-                continue
-            equation = equations[i]
-            a = equation.coefficients(X, normals, equation.known_data(X))
-            for jet, c in zip(equation.linear, a, strict=True):
-                if jet.unknown == trace.unknown and jet.alpha[axis] == trace.order + 1 == sum(jet.alpha):
-                    out -= s / c
-        return out
-
-    return jump
 
 
 def sums_divide(bench: Bench) -> bool:

@@ -23,9 +23,9 @@ from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.frame import Frame
 from pibls.system.joint import Joint, NotJointError, Terms
 from pibls.system.lines import Lines
-from pibls.system.nearest import SAME, nearest_sum
+from pibls.system.nearest import SAME, Span, nearest_sum
 from pibls.system.pairing import Pairing
-from pibls.system.span import Bound, Span
+from pibls.system.span import Bound
 
 Complex = npt.NDArray[np.complex128]
 

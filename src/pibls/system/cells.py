@@ -9,7 +9,7 @@ face from the leaves of the tree to its root. Cells that are eliminated together
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
 from pibls.system.asked import Asked
@@ -148,18 +148,6 @@ class CellSystem(Asked):
             if len(parts) == 1:
                 out[parts[0]] = rows
         return out
-
-    def later(
-        self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float
-    ) -> CellSystem | None:
-        """The system of a later window in the same cells; None where its operator is another one."""
-        n = len(self.pieces)
-        spaces = [{c: space.parts[c] for c in mine} for mine in self._cells]
-        shared = [self.engine.put(dict(residuals)) if b.strips else residuals for b in self.layout.bundles]
-        made = self._frame.each(pieces.later, self.pieces, shared, spaces, [axis] * n, [shift] * n)
-        if not all(self.engine.get(self._frame.each(pieces.is_there, made))):
-            return None
-        return replace(self, space=space, pieces=tuple(made))
 
     @cached_property
     def _frame(self) -> Spread:

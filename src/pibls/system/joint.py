@@ -19,9 +19,8 @@ from pibls.basis.nodes import weights_of
 from pibls.basis.product import derivative_of, legendre
 from pibls.linalg.kronecker import Axis, along
 from pibls.system.frame import Frame
-from pibls.system.nearest import SAME
+from pibls.system.nearest import SAME, Span
 from pibls.system.pairing import Parity
-from pibls.system.span import Span
 
 Complex = npt.NDArray[np.complex128]
 Terms = Mapping[tuple[int, int], Mapping[tuple[MultiIndex, int], Array]]

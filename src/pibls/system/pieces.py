@@ -14,7 +14,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.spread import Strip
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare
 from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
@@ -225,25 +225,6 @@ def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
             out.append(Bent(number, rows, slice(start + rows.start, start + rows.stop), system))
         start += side.tied.rows_each
     return tuple(out)
-
-
-def later(
-    piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
-) -> Piece | None:
-    """The same cells in a later window; None where the operator is another one."""
-    if any(piece.bent) or any(piece.shares):
-        return None
-    systems = []
-    for cell, system in zip(piece.cells, piece.systems, strict=True):
-        found = system.later(residuals, spaces[cell], axis, shift)
-        if found is None:
-            return None
-        systems.append(found)
-    return replace(piece, systems=tuple(systems))
-
-
-def is_there(piece: Piece | None) -> bool:
-    return piece is not None
 
 
 def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:

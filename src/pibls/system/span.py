@@ -6,7 +6,7 @@ Functions along a coordinate that meet no condition at its ends are known by the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,28 +17,9 @@ from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import along
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Group, Lines
-from pibls.system.nearest import SAME, at_ends
+from pibls.system.nearest import SAME, Span, at_ends
 
 Complex = npt.NDArray[np.complex128]
-
-
-@dataclass(frozen=True)
-class Span:
-    """The functions along one coordinate, with what their ends are asked."""
-
-    values: Array = field(repr=False)
-    """At the nodes of the equation, (nodes, functions)."""
-    conditions: Array = field(repr=False)
-    lift: Array = field(repr=False)
-    free: Array = field(repr=False)
-    from_values: Array = field(repr=False)
-    """From values at as many points as functions to coefficients: those of the sides after this one."""
-
-    @property
-    def kind(self) -> Array:
-        """The same for conditions that the same functions meet."""
-        Q = np.linalg.qr(self.conditions.T)[0]
-        return np.asarray(Q @ Q.T)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -146,26 +145,6 @@ class System(Asked):
         """v of the function with coefficients w in any space."""
         parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> System | None:
-        """The same matrix with the data of points moved along an axis; None where it is another one."""
-        constant = np.empty_like(self.constant)
-        blocks = []
-        for block in self.blocks:
-            r = residuals.get(block.name)
-            if r is None:
-                return None
-            before = block.points
-            points = PointSet(tuple(_later(X, axis, shift) for X in before.sites), before.normals)
-            X, data = points.sites[0], r.known_data(points.sites[0])
-            old = block.residual.coefficients(before.sites[0], before.normals, block.data)
-            if not np.array_equal(r.coefficients(X, points.normals, data), old):
-                return None
-            constant[block.rows] = r.rest(X, points.normals, data, np.empty((0, len(X))))
-            blocks.append(Block(r, points, block.rows, data, ()))
-        if not np.isfinite(constant).all():
-            return None
-        return replace(self, space=space, blocks=tuple(blocks), constant=constant)
 
     def level(self, u: float) -> Array:
         """v of the constant function u."""
@@ -307,9 +286,3 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
     for i in range(first, last + 1):
         mine = slice(max(i * q - start, 0), (i + 1) * q - start)
         target[i] += w[mine] @ phi[mine]
-
-
-def _later(X: Array, axis: int, shift: float) -> Array:
-    out = X.copy()
-    out[:, axis] += shift
-    return out

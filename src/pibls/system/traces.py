@@ -192,13 +192,39 @@ def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region],
 
 
 def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) -> tuple[Trace, ...]:
-    """All derivatives below the orders; a flux takes the place of the highest derivative that it holds."""
+    """All derivatives below the orders; a flux takes the place of a highest derivative that it holds.
+
+    Where two fluxes hold the same ones, k u' + l v' and m u' + n v', each takes the place of another.
+    """
     found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}
+    leads = []
     for flux in fluxes:
-        lead = max((*flux.linear, *flux.nonlinear), key=lambda j: j.alpha[axis], default=None)
-        if lead is not None and (lead.unknown, lead.alpha[axis]) in found:
-            found[lead.unknown, lead.alpha[axis]] = Trace(lead.unknown, lead.alpha[axis], flux)
+        jets = (*flux.linear, *flux.nonlinear)
+        most = max((j.alpha[axis] for j in jets), default=0)
+        leads.append([key for j in jets if (key := (j.unknown, most)) in found and j.alpha[axis] == most])
+    for flux, place in zip(fluxes, _apart(leads), strict=True):
+        if place is not None:
+            found[place] = Trace(*place, flux)
     return tuple(found.values())
+
+
+def _apart(choices: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int] | None]:
+    """One of its choices for each, all different, for as many as can be."""
+    owner: dict[tuple[int, int], int] = {}
+
+    def settle(i: int, seen: set[tuple[int, int]]) -> bool:
+        for choice in choices[i]:
+            if choice not in seen:
+                seen.add(choice)
+                if choice not in owner or settle(owner[choice], seen):
+                    owner[choice] = i
+                    return True
+        return False
+
+    for i in range(len(choices)):
+        settle(i, set())
+    places = {i: choice for choice, i in owner.items()}
+    return [places.get(i) for i in range(len(choices))]
 
 
 class Wanted(NamedTuple):

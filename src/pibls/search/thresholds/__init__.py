@@ -5,7 +5,7 @@ All of them are relative and without unit. Those of the error estimate were cali
 when they are wrong, not trust.
 """
 
-from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
+from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
 from pibls.search.thresholds.plans import BENCH, COSTS, COUNTS, FAMILY, LOOP, REPEATED, STARTS
 from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED, WEDGED
@@ -37,6 +37,5 @@ __all__ = [
     "WAVES",
     "WAYS",
     "WEDGED",
-    "WINDOWS",
     "Thresholds",
 ]
