@@ -123,8 +123,8 @@ def tied_to_each_other(system: Any, space: Cells) -> tuple[Spread, np.ndarray[An
 def grown(side: int) -> dict[str, float]:
     """One linear solve in side × side cells: seconds, and what it holds at most.
 
-    Several times: the peak of the process (``bytes``) beside what it has with everything imported and the problem
-    compiled (``empty``); processor seconds, the best of three more; and what Python traces (``held``).
+    The peak of the process (``bytes``) beside what it has with everything imported and the problem compiled
+    (``empty``); processor seconds, the best of three more solves; and what Python traces in a last one.
     """
     import resource
     import tracemalloc
