@@ -54,6 +54,6 @@ def multiplied(functions: Sequence[int], solves: int, triangular: bool = False) 
     return _FIXED + _FACTORED * sum(float(n) ** 3 for n in functions) + solves * each
 
 
-def eliminated(boxes: int, size: int) -> float:
-    """Boxes of a plane with so many functions along each axis, each with a QR of its own."""
-    return boxes * (_ELIMINATED * float(size) ** 6 + _SKELETON * 4.0 * size)
+def eliminated(boxes: int, functions: int) -> float:
+    """Boxes of a plane with so many functions of all unknowns, each eliminated by itself."""
+    return boxes * (_ELIMINATED * float(functions) ** 3 + _SKELETON * 4.0 * math.sqrt(functions))
