@@ -25,7 +25,7 @@ from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES
 from pibls.space import Lattice
-from pibls.system.products import Boxed, Side
+from pibls.system.boxed import Boxed, Side
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
         most = max(C.shape[2 * i + 1] for C in parts)
         found = []
         for C, size in zip(parts, sizes, strict=True):
-            S = np.abs(C).max(axis=tuple(j for j in range(2 * d) if j // 2 != i)) / (size if size > 0 else 1.0)
+            others = tuple(j for j in range(2 * d) if j // 2 != i)
+            S = np.abs(C).max(axis=others) / (size if size > 0 else 1.0)
             found.append(np.pad(S, ((0, 0), (most - S.shape[1], 0)), mode="edge"))
         out.append(np.max(found, axis=0))
     return out

@@ -23,13 +23,14 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.thresholds import PRODUCTS
+from pibls.search.thresholds import CELLS, PRODUCTS
 from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import Solved, solved
 from pibls.space import Space
 from pibls.status import Status
-from pibls.system.products import Boxed, Rows
+from pibls.system.boxed import Boxed
+from pibls.system.products import Rows
 
 
 @dataclass
@@ -46,7 +47,9 @@ class ProductPlan(Plan):
     """Work and largest tail of the last attempt."""
     _rate: float = 1.0
     _found: tuple[Attempt, Rows, Solved] | None = None
-    """The last attempt, with its rows."""
+    """The last attempt, with its rows, …"""
+    _before: tuple[Attempt, Rows, Solved] | None = None
+    """… and the one before."""
 
     def __post_init__(self) -> None:
         bench = self.bench
@@ -91,7 +94,8 @@ class ProductPlan(Plan):
         if made is None:
             self._ended = True
             return
-        found, rows, result = self._found = made
+        self._before, self._found = self._found, made
+        found, rows, result = made
         bench = self.bench
         sizes = self.scales(found)
         spectra = spectra_of(rows.in_pieces(result.U), sizes)
@@ -107,11 +111,25 @@ class ProductPlan(Plan):
             self._ended = True
             return
         limit = bench.limits.cell_tail * bench.tol
-        floor = worst < 1e-9 and (self._rate < 0.05 or worst < 10.0 * _share(result.moved, sizes)) and self._rounds > 1
+        floor = (
+            worst < 1e-9
+            and (self._rate < 0.05 or worst < 10.0 * _share(result.moved, sizes))
+            and self._rounds > 1
+        )
         if worst > PRODUCTS.close * limit and not floor:
             self._refine(spectra, limit)
             return
         self._confirm(found, rows, result, spectra, floor)
+
+    def conclude(self) -> None:
+        """As long as divisions gain, the last one changed more than it left."""
+        if self._before is None or self._found is None or self.error.checked or self._rate < CELLS.gaining:
+            return
+        self.best = self._found[0]
+        self.error = self._compared(*self._found, *self._before)
+
+    def settle(self) -> None:
+        self.conclude()
 
     def _refine(self, spectra: list[Array], limit: float) -> None:
         assert self.axes is not None
@@ -198,7 +216,7 @@ class ProductPlan(Plan):
         assert boxed is not None
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
-            rows = boxed.on(axes.splines(boxed))
+            rows = Rows.of(boxed, axes.splines(boxed))
             result = solved(rows, self._first_guess(rows))
             if result is None or not result.holds:
                 self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)

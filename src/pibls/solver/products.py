@@ -80,9 +80,8 @@ def solved(rows: Rows, U: Array) -> Solved | None:
     nearest = inverse.nearest
     triangular = nearest is not None and any(a.triangle is not None for a in nearest.factors.axes)
     holds = bool(moves[-1] < _HOLDS) and _are_met(rows, U, r)
-    return Solved(
-        U, min(moved[-2:], key=lambda m: float(m.max())), len(moves), inverse.solves, inverse.eliminations, holds, triangular
-    )  # fmt: skip
+    shortest = min(moved[-2:], key=lambda m: float(m.max()))
+    return Solved(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds, triangular)
 
 
 def _are_met(rows: Rows, U: Array, r: list[Array]) -> bool:
@@ -91,7 +90,7 @@ def _are_met(rows: Rows, U: Array, r: list[Array]) -> bool:
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
     for side, g, left in zip(rows.boxed.sides, rows.groups[many:], r[many:], strict=False):
         inner = left[tuple(slice(0, 1 if i == side.axis else len(a.nodes)) for i, a in enumerate(rows.axes))]
-        natural = [sizes[k] * float(np.prod(lengths ** -np.array(alpha, dtype=float))) for k, alpha in g.terms]
+        natural = [sizes[k] * np.prod(lengths ** -np.array(alpha, dtype=float)) for k, alpha in g.terms]
         known = [float(np.abs(c).max(initial=0.0)) * s for c, s in zip(g.known, natural, strict=False)]
         if known and float(np.abs(inner).max()) > _MET * max(known):
             return False

@@ -24,7 +24,8 @@ from pibls.basis.local import LocalSplines
 from pibls.basis.splines import Numbers
 from pibls.linalg.kronecker import along
 from pibls.linalg.patience import go_on
-from pibls.system.products import Group, Linear, Rows, Side
+from pibls.system.boxed import Side
+from pibls.system.products import Group, Linear, Rows
 
 _ENTRIES = 6e7
 """Of all boxes at most: half a gigabyte."""
@@ -185,7 +186,7 @@ def _dissected(
 
     whole = np.array([2 * a.pieces for a in rows.axes], dtype=np.intp)
     parts = ordered(np.flatnonzero(~alone), np.zeros_like(whole), whole)
-    return numbers[np.concatenate([*parts, np.flatnonzero(alone)])]
+    return np.asarray(numbers[np.concatenate([*parts, np.flatnonzero(alone)])])
 
 
 def _asked_once(rows: Rows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]) -> Array | None:

@@ -157,9 +157,7 @@ def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Arr
         return None
 
 
-def _condition(
-    rows: Rows, axis: int, g: Group, a: Array
-) -> tuple[Array, Array, bool]:
+def _condition(rows: Rows, axis: int, g: Group, a: Array) -> tuple[Array, Array, bool]:
     """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
     tables, alphas = g.tables[0][axis], [alpha for _, alpha in g.terms]
