@@ -38,6 +38,8 @@ class Search:
     """What weak corners and holes bring, tried when nothing else is nearly there."""
     around: Callable[[], Bench | None] | None = None
     """The problem with waves around the holes of its domain, tried at the same time."""
+    divided: bool = True
+    """Whether domain and time may be divided."""
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
@@ -55,7 +57,7 @@ class Search:
             # Beside a corner of a system nothing is gained by waves alone.
             alone = bool(self.bench.extra.fields)
             self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
-        if self.points is None and self.method is None:
+        if self.divided and self.points is None and self.method is None:
             divided = [
                 *self._followed(),
                 ProductPlan(self.bench, self.budget, guess=self.guess),

@@ -43,6 +43,7 @@ class ProductPlan(Plan):
     axes: Axes | None = None
     _rounds: int = 0
     _ended: bool = False
+    _in_vain: bool = False
     _last: tuple[float, float] | None = None
     """Work and largest tail of the last attempt."""
     _rate: float = 1.0
@@ -61,7 +62,7 @@ class ProductPlan(Plan):
 
     @property
     def made_no_progress(self) -> bool:
-        return self.best is None or super().made_no_progress
+        return self.best is None or self._in_vain or super().made_no_progress
 
     @property
     def _most(self) -> int:
@@ -161,7 +162,7 @@ class ProductPlan(Plan):
         elif floor:
             self.status = Status.FLOOR
         elif excess <= bench.tol:
-            self._ended = True  # two that agree, on what is no solution
+            self._ended = self._in_vain = True  # two that agree, on what is no solution
         else:
             # Errors fall as tails do.
             worst = max(float(tail_of(S).max()) for S in spectra)

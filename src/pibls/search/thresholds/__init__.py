@@ -7,7 +7,7 @@ when they are wrong, not trust.
 
 from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
-from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
+from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, GROWTH, LOOP, REPEATED, STARTS
 from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED
 from pibls.search.thresholds.solving import DEFAULT, WAVES, Thresholds
 
@@ -21,6 +21,7 @@ __all__ = [
     "ENRICH",
     "FAMILY",
     "FOLLOWING",
+    "GROWTH",
     "LINES",
     "LOOP",
     "MARCH",
