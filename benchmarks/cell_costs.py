@@ -36,7 +36,7 @@ from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import threads
 from pibls.basis.scale import scale_for
 from pibls.linalg import block_qr
-from pibls.linalg.blocks import Blocks, Strip
+from pibls.linalg.spread import Spread, Strip
 from pibls.search.divided import cell_system
 from pibls.solver import GaussNewton
 from pibls.space import Cells
@@ -100,7 +100,7 @@ def coupled(side: int) -> dict[str, float]:
     }
 
 
-def tied_to_each_other(system: Any, space: Cells) -> tuple[Blocks, np.ndarray[Any, Any]]:
+def tied_to_each_other(system: Any, space: Cells) -> tuple[Spread, np.ndarray[Any, Any]]:
     """The system with T_low w_low - T_high w_high = 0 in place of the traces."""
     (piece,) = system.pieces
     strips, targets = list[Strip](), list[np.ndarray[Any, Any]]()
@@ -116,7 +116,7 @@ def tied_to_each_other(system: Any, space: Cells) -> tuple[Blocks, np.ndarray[An
                 strips.append(Strip((other[0], cell), (other[1], -tie.blocks[0])))
                 targets.append(np.zeros(len(tie.blocks[0])))
     columns = tuple(np.arange(a, b) for a, b in zip(space.starts[:-1], space.starts[1:], strict=True))
-    return Blocks(tuple(strips), columns), np.concatenate(targets)
+    return Spread.of(strips, columns), np.concatenate(targets)
 
 
 def grown(side: int) -> dict[str, float]:

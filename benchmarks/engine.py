@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from pibls.linalg import distributed
-from pibls.linalg.engine import HERE, Here
+from pibls.linalg.engine import HERE, Here, Share
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet
 from pibls.problem.lowering import lower
@@ -118,7 +118,7 @@ def on_workers(workers: int) -> dict[str, float]:
     """The same grid by Dask, with the CPU seconds of the workers."""
     with cluster_of(workers) as client:
         before = sum(client.run(time.process_time).values())
-        shares: list[distributed.Share] = []
+        shares: list[Share] = []
         found = grid(SHARED, distributed.Distributed(client, shares.append))
         found["worker_cpu"] = sum(client.run(time.process_time).values()) - before
         found["announced"] = max(s.need for s in shares)

@@ -13,9 +13,9 @@ import pibls
 from pibls.arrays import Array
 from pibls.basis import Features, Waves
 from pibls.linalg import block_qr
-from pibls.linalg.blocks import Blocks, Strip
 from pibls.linalg.fronts import planned
 from pibls.linalg.ridge_qr import RidgeQR, RidgeQRFactorization
+from pibls.linalg.spread import Spread, Strip
 from pibls.space import Decomposed
 from pibls.system.points import Points
 
@@ -81,7 +81,7 @@ def test_continuity_across_an_interface() -> None:
         assert np.abs(jump).max() < 1e-6
 
 
-def random_blocks(rng: np.random.Generator) -> tuple[Blocks, Array]:
+def random_blocks(rng: np.random.Generator) -> tuple[Spread, Array]:
     """A ring of five parts of different sizes: every elimination meets fill."""
     sizes = [3, 5, 4, 2, 6]
     strips = [Strip((p,), (rng.standard_normal((9, n)),)) for p, n in enumerate(sizes)]
@@ -91,7 +91,7 @@ def random_blocks(rng: np.random.Generator) -> tuple[Blocks, Array]:
     ends = np.cumsum([0, *sizes])
     shuffled = rng.permutation(ends[-1])
     columns = tuple(np.sort(shuffled[a:b]) for a, b in pairwise(ends))
-    A = Blocks(tuple(strips), columns)
+    A = Spread.of(strips, columns)
     return A, rng.standard_normal(A.shape[0])
 
 
@@ -134,7 +134,7 @@ def test_a_chain_is_cheap() -> None:
     def entries(parts: int) -> int:
         strips = [Strip((p,), (rng.standard_normal((20, 8)),)) for p in range(parts)]
         strips += [Strip((p, p + 1), (rng.standard_normal((2, 8)),) * 2) for p in range(parts - 1)]
-        A = Blocks(tuple(strips), tuple(np.arange(8 * p, 8 * p + 8) for p in range(parts)))
+        A = Spread.of(strips, tuple(np.arange(8 * p, 8 * p + 8) for p in range(parts)))
         found = block_qr.factor(A, np.ones(A.shape[0]), 1e-17)
         return sum(f.triangle.size + f.beside.size for f in found.fronts)
 

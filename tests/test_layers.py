@@ -24,7 +24,6 @@ LAYERS = (
     ("sample",),
     ("plot", "exchange"),
     ("notebook",),
-    ("solve",),
     ("after",),
     ("fitting",),
     ("cases",),
@@ -78,10 +77,16 @@ def test_doors_open_only_when_they_are_used() -> None:
     ["plot", "plot_cells", "plot_error", "plot_residual", "animate", "to_xarray", "to_vtk", "to_csv", "save"],
 )
 def test_a_door_and_its_room_have_one_signature(name: str) -> None:
+    """But for what a room takes as options of a scene."""
     room = {"p": "plot", "a": "plot", "t": "exchange", "s": "io"}[name[0]]
     function = getattr(importlib.import_module(f"pibls.{room}"), name)
     door, behind = (inspect.signature(f) for f in (getattr(pibls.Solution, name), function))
-    assert list(door.parameters.values())[1:] == list(behind.parameters.values())[1:]
+    asked, taken = (list(f.parameters.values())[1:] for f in (door, behind))
+    if name == "plot":
+        scene = inspect.signature(importlib.import_module("pibls.plot.show").scene_of).parameters.values()
+        taken = [p for p in taken if p.name != "options"] + [p for p in scene if p.kind is p.KEYWORD_ONLY]
+        asked, taken = (sorted(some, key=lambda p: p.name) for some in (asked, taken))
+    assert asked == taken
     assert door.return_annotation == behind.return_annotation
 
 
@@ -93,3 +98,49 @@ def test_every_public_name_exists() -> None:
 def test_unknown_attribute_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Brod'"):
         pibls.Brod  # noqa: B018
+
+
+ASKED = ("domain", "basis", "space", "linalg", "system", "problem/regions", "search")
+"""Rooms whose things are asked by methods: shapes, bases, spaces, matrices, systems, regions, plans."""
+
+
+def recognised(tree: ast.AST) -> set[str]:
+    """What a module compares the kind of something with: by isinstance, by type(…) is, by a pattern."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        kinds: list[ast.AST] = []
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kind]):
+                kinds = [kind]
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=others):
+                kinds = list(others)
+            case ast.MatchClass(cls=kind):
+                kinds = [kind]
+        found |= {n.id for kind in kinds for n in ast.walk(kind) if isinstance(n, ast.Name)}
+    return found
+
+
+def strangers(source: str, room: str) -> set[str]:
+    """The kinds of other rooms that a module of this one recognises."""
+    tree = ast.parse(source)
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+    homes = {a.asname or a.name: "/".join(str(n.module).split(".")[1:]) for n in imports for a in n.names}
+    mine = [r for r in ASKED if room.startswith(r)]
+    return {
+        name
+        for name in recognised(tree)
+        if any(homes.get(name, "").startswith(r) for r in ASKED if r not in mine)
+    }
+
+
+def test_no_kind_is_recognised_outside_of_its_room() -> None:
+    """A shape, a space or a matrix is asked for what it can do: a new one is one new file."""
+    found = {
+        str(p.relative_to(ROOT)): strangers(p.read_text(), str(p.parent.relative_to(ROOT))) for p in MODULES
+    }
+    assert not {path: names for path, names in found.items() if names}
+    source = (
+        "from pibls.space import Cells, Whole\nisinstance(a, (int, Cells))\nmatch a:\n case Whole(): pass"
+    )
+    assert strangers(source, "search") == {"Cells", "Whole"}
+    assert strangers(source, "space") == set()

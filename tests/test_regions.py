@@ -209,7 +209,7 @@ def test_a_domain_of_ones_own_is_wrapped_whole() -> None:
     assert wrapped.space is own
     assert wrapped.time is None
     assert wrapped.leaves == (own,)
-    assert wrapped.between(0.0, 1.0) is None
+    assert wrapped.between(1, 0.0, 1.0) is None
     assert not wrapped.faces[0].has_chart
     assert wrapped.interior(3, np.random.default_rng(0)).shape == (3, 2)
     assert len(wrapped.boundary(3, np.random.default_rng(0))[0]) == 3
@@ -219,13 +219,17 @@ def test_a_domain_of_ones_own_is_wrapped_whole() -> None:
 
 
 def test_time_can_be_cut_where_there_is_one() -> None:
-    part = full(TIMED).between(0.5, 1.0)
+    part = full(TIMED).between(2, 0.5, 1.0)
     assert part is not None
     assert box_of(part)[-1].tolist() == [0.5, 1.0]
-    line = full(pibls.Interval(t, 0, 1)).between(0.0, 0.25)
+    line = full(pibls.Interval(t, 0, 1)).between(0, 0.0, 0.25)
     assert line is not None
     assert box_of(line).tolist() == [[0.0, 0.25]]
-    assert full(SQUARE).between(0.0, 1.0) is None
+    assert full(TIMED).between(0, 0.0, 0.5) is None
+    assert full(pibls.Disk((x, y), (0, 0), 1)).between(0, 0.0, 1.0) is None
+    square = full(SQUARE).between(1, 0.25, 0.5)
+    assert square is not None
+    assert box_of(square)[1].tolist() == [0.25, 0.5]
     assert full(TIMED).leaves == (SQUARE,)
 
 

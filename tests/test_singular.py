@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy as sp
+from scipy import special
 
 import pibls
 from pibls.basis import Singular, Tip
@@ -282,3 +285,51 @@ def test_values_that_jump_on_a_circle() -> None:
     X = np.concatenate([X, [[0.999, 0.0], [0.999, 0.01], [-0.9999, 1e-5]]])
     exact = 0.5 + np.arctan2(2 * X[:, 1], 1 - (X**2).sum(axis=1)) / np.pi
     assert np.abs(solution(*X.T) - exact).max() <= solution.error.max < 1e-9
+
+
+@pytest.mark.parametrize("rate", [-20.0, 7.0])
+@pytest.mark.parametrize("growth", [(0.0, 0.0), (1.0, -0.5)])
+def test_functions_of_a_corner_solve_all_of_an_equation(rate: float, growth: tuple[float, float]) -> None:
+    # e^{g·x} J_p(κr) sin(pθ + δ), its derivative by p, and the same with I_p.
+    tip = Tip((0.1, 0.2), 0.3, 1.5, None, 1j, rate, growth)
+    terms = ((2 / 3, 0, 0, 0.4), (5 / 3, 0, 0, 1.0), (0.0, 0, 1, 1.2), (2.0, 0, 1, 0.7), (47.3, 0, 0, 0.0))
+    rng = np.random.default_rng(0)
+    basis = Singular(tip, terms).draw(np.empty((0, 2)), rng)
+    r, t = rng.uniform(0.02, 1.5, 40), 0.3 + rng.uniform(-2.0, 2.0, 40)
+    X = np.array(tip.point) + np.stack([r * np.cos(t), r * np.sin(t)], axis=1)
+    u, ux, uy, uxx, uyy = basis.jets(X, [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)])
+    g = np.array(growth)
+    left = uxx + uyy - 2.0 * (g[0] * ux + g[1] * uy) + (g @ g - np.sign(rate) * rate**2) * u
+    assert np.all(np.abs(left).max(axis=0) < 1e-12 * np.abs(uxx).max(axis=0))
+    h = 1e-6
+    slope = (basis.jets(X + [h, 0.0], [(0, 0)])[0] - basis.jets(X - [h, 0.0], [(0, 0)])[0]) / (2.0 * h)
+    assert np.all(np.abs(slope - ux).max(axis=0) < 1e-5 * np.abs(ux).max(axis=0))
+    k, radial = abs(rate), special.jv if rate < 0 else special.iv
+    for column in (0, 4):
+        p, delta = terms[column][0], terms[column][3]
+        size = np.exp((X - tip.point) @ g) * special.gamma(p + 1) * (2 / (k * tip.length)) ** p
+        exact = size * radial(p, k * r) * np.cos(p * (t - tip.middle) - delta)
+        np.testing.assert_allclose(u[:, column], exact, rtol=1e-11, atol=1e-13 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize(("wave", "wind"), [(20.0, (0.0, 0.0)), (10.0, (3.0, 1.0)), (0.0, (3.0, -2.0))])
+def test_waves_and_wind_around_a_corner(wave: float, wind: tuple[float, float], tmp_path: Path) -> None:
+    # Δu + b·∇u + k²u = 0 in an L, u = e^{-b·x/2} Z_{2/3}(κr) sin(2θ/3).
+    left = wave**2 - (wind[0] ** 2 + wind[1] ** 2) / 4.0
+    radial, kappa = special.jv if left > 0 else special.iv, math.sqrt(abs(left))
+
+    def exact(X: Any, Y: Any) -> Any:
+        theta = np.arctan2(Y, X) % (2.0 * np.pi)
+        theta = np.where(theta > 2.0 * np.pi - 1e-9, 0.0, theta)
+        size = np.exp(-0.5 * (wind[0] * X + wind[1] * Y)) * radial(2 / 3, kappa * np.hypot(X, Y))
+        return size * np.sin(2.0 * theta / 3.0)
+
+    equation = u.diff(x, 2) + u.diff(y, 2) + wind[0] * u.diff(x) + wind[1] * u.diff(y) + wave**2 * u
+    problem = pibls.Problem(L, [sp.Eq(equation, 0)], [pibls.Dirichlet(u, exact)])
+    solution = pibls.solve(problem)
+    assert solution.converged
+    X = L.interior(500, np.random.default_rng(1))
+    error = np.abs(solution(*X.T) - exact(*X.T)).max()
+    assert error <= solution.error.max + 1e-13
+    solution.save(tmp_path / "corner.pibls")
+    np.testing.assert_array_equal(pibls.load(tmp_path / "corner.pibls")(*X.T), solution(*X.T))

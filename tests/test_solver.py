@@ -11,6 +11,7 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array
 from pibls.linalg import Levered, LinearSolver
+from pibls.linalg.matrix import Matrix, norms
 from pibls.problem.lowering import lower
 from pibls.search.attempt import drawn, system_in
 from pibls.search.bench import Bench
@@ -72,6 +73,9 @@ class Circle:
 
     def jacobian(self, w: Array) -> Array:
         return np.asfortranarray([[2 * w[0], 2 * w[1]], [1.0, -1.0], [0.0, 0.0]])
+
+    def row_sizes(self, J: Matrix) -> Array:
+        return norms(J, 1)
 
     def values(self, w: Array) -> Array:
         return w

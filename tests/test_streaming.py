@@ -16,7 +16,8 @@ from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.domain import box_of
 from pibls.linalg import Factorization, LinearSolver
-from pibls.linalg.rows import Matrix, Rows, is_finite, norms
+from pibls.linalg.matrix import Matrix, is_finite, norms
+from pibls.linalg.rows import Rows
 from pibls.linalg.streamed_qr import StreamedFactorization, reduced
 from pibls.problem.lowering import lower
 from pibls.solver import Method
@@ -24,6 +25,7 @@ from pibls.solver.homotopy import Homotopy
 from pibls.solver.trust_region import Triangle
 from pibls.space import Whole
 from pibls.system import streaming
+from pibls.system.known import Placed
 from pibls.system.points import place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System, assemble
@@ -221,7 +223,7 @@ def test_small_systems_are_held() -> None:
     lowered, rng = lower(problem), np.random.default_rng(0)
     space = Whole.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
     points = place(lowered, problem.domain, pibls.Points(100, 40), rng)
-    assert isinstance(held_or_streamed(lowered, points, space), System)
+    assert isinstance(held_or_streamed(lowered, Placed(points), space), System)
 
 
 def test_bad_data_are_named_as_ever(stream: None) -> None:
@@ -239,7 +241,7 @@ class Plain:
     """A user's solver that knows nothing of blocks."""
 
     def factor(self, A: Matrix) -> Factorization:
-        return pibls.SVD().factor_held(np.asarray(A))
+        return pibls.SVD().factor(np.asarray(A))
 
 
 def test_a_solver_that_knows_no_blocks_gets_all_rows(stream: None) -> None:

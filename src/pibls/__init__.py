@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pibls._version import __version__
 from pibls.cases import cases
 from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarning
-from pibls.solve import solve
+from pibls.solution.solve import solve
 
 if TYPE_CHECKING:
     from pibls.after.sweeps import sweep
@@ -55,58 +55,24 @@ if TYPE_CHECKING:
     from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
-_LATER = {
-    "Ball": "domain",
-    "Box": "domain",
-    "Disk": "domain",
-    "Ellipse": "domain",
-    "Implicit": "domain",
-    "Polygon": "domain",
-    "Slit": "domain",
-    "Solid": "domain",
-    "Spline": "domain",
-    "Domain": "domain",
-    "During": "domain",
-    "Interval": "domain",
-    "Shape": "domain",
-    "Condition": "problem",
-    "Dirichlet": "problem",
-    "Initial": "problem",
-    "Neumann": "problem",
-    "Periodic": "problem",
-    "Problem": "problem",
-    "Robin": "problem",
-    "div": "problem",
-    "dn": "problem",
-    "grad": "problem",
-    "integral": "problem",
-    "known": "problem",
-    "Broad": "basis",
-    "Features": "basis",
-    "Waves": "basis",
-    "Decomposed": "space",
-    "Joined": "basis",
-    "Ridges": "basis",
-    "ErrorEstimate": "search.estimate",
-    "Points": "system.points",
-    "Solution": "solution",
-    "SVD": "linalg",
-    "GaussNewton": "solver",
-    "LeastSquares": "solver",
-    "NLSQPerturb": "solver",
-    "PivotedQR": "linalg",
-    "RidgeQR": "linalg",
-    "TrustRegion": "solver",
-    "Status": "status",
-    "Progress": "search.budget",
-    "load": "io",
-    "read_shape": "io.drawings",
-    "sweep": "after.sweeps",
-    "Data": "fitting",
-    "Field": "fitting",
-    "Fit": "fitting",
-    "fit": "fitting",
+_ROOMS = {
+    "domain": "Ball Box Disk Ellipse Implicit Polygon Slit Solid Spline Domain During Interval Shape",
+    "problem": "Condition Dirichlet Initial Neumann Periodic Problem Robin div dn grad integral known",
+    "basis": "Broad Features Waves Joined Ridges",
+    "space": "Decomposed",
+    "search.estimate": "ErrorEstimate",
+    "system.points": "Points",
+    "solution": "Solution",
+    "linalg": "SVD PivotedQR RidgeQR",
+    "solver": "GaussNewton LeastSquares NLSQPerturb TrustRegion",
+    "status": "Status",
+    "search.budget": "Progress",
+    "io": "load",
+    "io.drawings": "read_shape",
+    "after.sweeps": "sweep",
+    "fitting": "Data Field Fit fit",
 }
+_LATER = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from pibls.problem.lowering import lower
 from pibls.search.evolution import evolution_of
 from pibls.search.thresholds import DEFAULT
 from pibls.solution import Solution
-from pibls.solve import solve
+from pibls.solution.solve import solve
 
 _FACTORS = (-1.0, 3.0, 10.0, 30.0, -5.0)
 """Starts are multiples of what was found: other branches are mostly larger, or mirrored. Bratu's second

@@ -13,7 +13,7 @@ from pibls.problem.linearised import linearised
 from pibls.problem.materials import materials_of, refuse_moving
 from pibls.problem.parameters import find_parameter
 from pibls.solution import Solution
-from pibls.solve import resolved, solve
+from pibls.solution.solve import resolved, solve
 from pibls.status import Status
 
 _STEP = 4e-3  # of the parameter: h⁶ is rounding, and rounding is not divided by much

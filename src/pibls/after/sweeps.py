@@ -13,7 +13,7 @@ from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
 from pibls.search.repeated import Kept
 from pibls.solution import Solution
-from pibls.solve import solve
+from pibls.solution.solve import solve
 from pibls.status import Status
 
 

@@ -12,7 +12,7 @@ from pibls.basis.exponential import ExponentialBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.mirrored import Mirrored, MirroredBasis
-from pibls.basis.polar import PolarBasis
+from pibls.basis.polar import PolarBasis, without_corners
 from pibls.basis.powers import PowersBasis
 from pibls.basis.product import ProductBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
@@ -48,4 +48,5 @@ __all__ = [
     "WaveBasis",
     "Waves",
     "jet",
+    "without_corners",
 ]

@@ -4,7 +4,9 @@ With z = x + iy seen from the centre, in units of a length R, two families, each
 
 - powers, zᵖ z̄^q and log|z| zᵖ z̄^q: for q = 0 harmonic, for q ≤ 1 what plane elasticity, Stokes flow and
   plates are made of, for more what other terms of an equation bring;
-- Bessel functions, K_n(κr) e^{inθ} of -Δu + κ²u = 0 and Y_n(κr) e^{inθ} of Δu + κ²u = 0.
+- Bessel functions, K_n(κr) e^{inθ} of -Δu + κ²u = 0 and Y_n(κr) e^{inθ} of Δu + κ²u = 0;
+
+where the equation has first derivatives too, either of them times e^{g·x}.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.singular import expanded, falling
+from pibls.basis.singular import expanded, falling, grown
 
 _SLOWEST = 1e-300
 
@@ -35,6 +37,7 @@ class Annular:
     orders: int
     depth: int = 0
     rate: float = 0.0
+    growth: tuple[float, float] = (0.0, 0.0)
 
     spread = 0
     """They need no points all over the domain, but around the hole."""
@@ -46,21 +49,20 @@ class Annular:
         return 2 * self.orders * (self.depth + 1) + (self.depth + 1) ** 2
 
     def draw(self, box: Array, rng: np.random.Generator) -> AnnularBasis:
-        return AnnularBasis(
-            np.array(self.centre), np.array([self.length, self.orders, self.depth, self.rate], dtype=float)
-        )
+        form = (self.length, self.orders, self.depth, self.rate, *(self.growth if any(self.growth) else ()))
+        return AnnularBasis(np.array(self.centre), np.array(form, dtype=float))
 
 
 @dataclass(frozen=True)
 class AnnularBasis:
-    """The same as arrays: the centre (2,), and length, orders, depth and rate (4,)."""
+    """The same as arrays: the centre (2,), and length, orders, depth, rate (4,) and perhaps g (6,)."""
 
     centre: Array
     form: Array
 
     @cached_property
     def _spec(self) -> Annular:
-        length, orders, depth, rate = self.form.tolist()
+        length, orders, depth, rate = self.form[:4].tolist()
         return Annular((0.0, 0.0), length, int(orders), int(depth), rate)
 
     @property
@@ -68,6 +70,9 @@ class AnnularBasis:
         return self._spec.size
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        return grown(self._without_growth, X, alphas, self.form[4:], self.centre)
+
+    def _without_growth(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         spec = self._spec
         z = ((X[:, 0] - self.centre[0]) + 1j * (X[:, 1] - self.centre[1])) / spec.length
         most = max((sum(alpha) for alpha in alphas), default=0)

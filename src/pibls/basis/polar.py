@@ -17,7 +17,9 @@ from numpy.polynomial import chebyshev as cheb
 from numpy.polynomial import polynomial as poly
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.powers import expanded
+from pibls.basis.joined import JoinedBasis
+from pibls.basis.powers import PowersBasis, expanded
+from pibls.basis.protocol import Basis
 
 _NEAREST = 1e-10
 
@@ -103,3 +105,10 @@ def _polynomial(a: float, m: int, n: int) -> tuple[Any, Any]:
             slope = poly.polyadd(poly.polymul(slope, factor), 0.5 * value)
             value = poly.polymul(value, factor)
     return value, slope
+
+
+def without_corners(basis: Basis) -> Basis:
+    """A basis without its powers at corners."""
+    parts = getattr(basis, "parts", (basis,))
+    plain = tuple(p for p in parts if not isinstance(p, (PowersBasis, PolarBasis)))
+    return basis if len(plain) == len(parts) else plain[0] if len(plain) == 1 else JoinedBasis(plain)

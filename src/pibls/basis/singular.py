@@ -5,11 +5,15 @@ leaves the corner where the domain is not. Where that ray meets the domain again
 point b outside of it: ζ = κ (z - c)/(z - b). With μ = i all of them are harmonic without ζ̄, whatever the
 power; with a + bμ + dμ² = 0 they solve a u_xx + b u_xy + d u_yy = 0. Every derivative follows from one
 formula in 1/(z - c) and 1/(z - b).
+
+Where the equation has constant coefficients, u = e^{g·x} v turns it into Δv ∓ κ²v = 0 in the plane of z: with
+a rate κ and a growth g the functions solve all of it, ζᵖ being the first part of a Bessel function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -18,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+from pibls.basis.bessel import Regular
 
 _NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
 _ZERO = 1e-120
@@ -34,6 +39,18 @@ class Tip:
     end: tuple[float, float] | None = None
     mu: complex = 1j
     """z = x + μy; direction and length are those of z."""
+    rate: float = 0.0
+    """κ of Δv = κ²v, or below zero of Δv = -κ²v …"""
+    growth: tuple[float, float] = (0.0, 0.0)
+    """… with u = e^{g·x} v."""
+
+    @property
+    def frame(self) -> Array:
+        """All but where it is, and where its cut ends."""
+        plain = (self.middle, self.length, self.mu.real, self.mu.imag)
+        return np.array(
+            plain if not self.rate and not any(self.growth) else (*plain, self.rate, *self.growth)
+        )
 
     @property
     def inside(self) -> Array:
@@ -65,15 +82,21 @@ class Singular:
     def draw(self, box: Array, rng: np.random.Generator) -> SingularBasis:
         return SingularBasis(
             np.array(self.tip.point),
-            np.array([self.tip.middle, self.tip.length, self.tip.mu.real, self.tip.mu.imag]),
+            self.tip.frame,
             np.array([] if self.tip.end is None else self.tip.end),
             np.array(self.terms).reshape(-1, 4),
         )
 
 
+def as_singular(spec: object) -> Singular | None:
+    """A basis itself, if it is of functions at a corner."""
+    return spec if isinstance(spec, Singular) else None
+
+
 @dataclass(frozen=True)
 class SingularBasis:
-    """As arrays: the corner (2,), direction, length and μ (4, or 2 for i), the end of the cut, terms."""
+    """As arrays: the corner (2,), direction, length and μ (4, or 2 for i) and perhaps κ and g (7), the end of
+    the cut, terms."""
 
     point: Array
     frame: Array
@@ -94,9 +117,12 @@ class SingularBasis:
         return np.unique(self.terms[:, [0, 2]], axis=0, return_inverse=True)
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        return grown(self._without_growth, X, alphas, self.frame[5:], self.point)
+
+    def _without_growth(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         most = max((sum(alpha) for alpha in alphas), default=0)
         middle, length = self.frame[:2]
-        mu = complex(*self.frame[2:]) if len(self.frame) > 2 else 1j
+        mu = complex(*self.frame[2:4]) if len(self.frame) > 2 else 1j
         away = (X[:, 0] - self.point[0]) + mu * (X[:, 1] - self.point[1])
         near = np.abs(away) < _NEAREST * length
         least = np.maximum(np.abs(away[near]) / length, _ZERO)
@@ -120,6 +146,8 @@ class SingularBasis:
         for _ in range(most):
             ups.append(ups[-1] * A)
             downs.append(downs[-1] * B)
+        if len(self.frame) > 4 and self.frame[4]:
+            return self._bessel(alphas, away, log, own, ups)
         powers = _Powers(log, own, ups, downs, bool(len(self.end)))
         holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
         conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
@@ -140,6 +168,58 @@ class SingularBasis:
                         total = total + factor * f[order - n] * np.conj(g[n])
                 table[:, column] = (turn * total).real
         return out
+
+    def _bessel(
+        self, alphas: Sequence[MultiIndex], away: Any, log: Any, own: Any, ups: list[Any]
+    ) -> list[Array]:
+        """Of Re(e^{-iδ} zᵖ E_p(κr)) and of its derivative by p."""
+        mu, rate = complex(*self.frame[2:4]), float(self.frame[4])
+        tau, square = math.copysign(1.0, rate), 0.25 * rate * rate
+        most = len(ups) - 1
+        powers, logs = self.terms[:, 0], self.terms[:, 2] > 0
+        functions = Regular(powers.tolist(), powers[logs].tolist(), square * np.abs(away) ** 2, tau, most)
+        downs = [away**k for k in range(most + 1)]
+        out = [np.empty((len(away), self.size), order="F") for _ in alphas]
+        wanted = [expanded(alpha[0], alpha[1], mu) for alpha in alphas]
+        for column, (p, _, with_log, delta) in enumerate(self.terms.tolist()):
+            turn = complex(np.exp(-1j * delta))
+            values, power = turn * np.exp(p * own), turn * np.exp(p * log)
+            for table, c in zip(out, wanted, strict=True):
+                order, total = len(c) - 1, 0.0
+                for n, factor in enumerate(c):
+                    if not factor:
+                        continue
+                    s = order - 2 * n
+                    value, slope = functions.factor(p, s)
+                    at = log if order else own
+                    part: Any = at * value + slope if with_log else value
+                    part = part * (ups[s] if s >= 0 else downs[-s])
+                    total = total + (factor * (tau * square) ** n) * part
+                table[:, column] = ((power if order else values) * total).real
+        return out
+
+
+Jets = Callable[[Array, Sequence[MultiIndex]], list[Array]]
+
+
+def grown(jets: Jets, X: Array, alphas: Sequence[MultiIndex], growth: Array, point: Array) -> list[Array]:
+    """Jets of e^{g·(x - c)} f from those of f, by Leibniz' rule."""
+    if not np.any(growth):
+        return jets(X, alphas)
+    shares = [
+        {
+            (i, j): comb(a, i) * comb(b, j) * growth[0] ** (a - i) * growth[1] ** (b - j)
+            for i in range(a + 1)
+            for j in range(b + 1)
+        }
+        for a, b in alphas
+    ]
+    parts = list(dict.fromkeys(beta for share in shares for beta in share))
+    found = dict(zip(parts, jets(X, parts), strict=True))
+    size = np.exp((X - point) @ growth)[:, None]
+    return [
+        np.asfortranarray(size * sum(c * found[beta] for beta, c in share.items() if c)) for share in shares
+    ]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
-from pibls.diagnose.thresholds import CLASHES
+from pibls.diagnose.thresholds import CLASHES, ENDS
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
@@ -114,7 +114,7 @@ def _holding(regions: tuple[Region, ...], problem: Problem, on: _Side, beside: _
     """The conditions on one side, right beside another."""
     point = _corner(problem, on, beside)
     low, high = box_of(problem.domain)[beside.axis]
-    point[beside.axis] -= beside.sign * CLASHES.near * (high - low)
+    point[beside.axis] -= beside.sign * ENDS.beside * (high - low)
     normal = np.zeros((1, len(point)))
     normal[0, on.axis] = on.sign
     boundary = Boundary(point[None, :], normal, (None,))

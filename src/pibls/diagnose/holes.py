@@ -9,15 +9,15 @@ the whole rim.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis import Annular, BasisSpec
 from pibls.diagnose.images import Image, Mirror, mirrored
-from pibls.diagnose.layers import Layers, constants_of
-from pibls.diagnose.thresholds import HOLES
+from pibls.diagnose.layers import Layers, reduction_of
+from pibls.diagnose.thresholds import ENDS, HOLES, SINGULAR
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -54,7 +54,7 @@ class Ring:
         gap = np.linalg.norm(X[:, None, :] - beside[None, :, :], axis=2).min(axis=1)
         radii = 0.5 * np.minimum(fits, 2.0 * gap)
         along = np.cumsum(np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1) / radii)
-        return cls(X + radii[:, None] * N, radii, along) if along[-1] < HOLES.most_in_a_ring else None
+        return cls(X + radii[:, None] * N, radii, along)
 
     def spaced(self, shares: Array) -> Array:
         """Parameters of the rim, closer together where circles are."""
@@ -66,6 +66,20 @@ class Ring:
         n = math.ceil(self.along[-1] * digits / HOLES.per_spacing)
         at = np.searchsorted(self.along, (np.arange(n) + 0.5) * self.along[-1] / n)
         return [(*X, r) for X, r in zip(self.places[at].tolist(), self.radii[at].tolist(), strict=True)]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Which functions the equations ask for around a hole: powers of z̄ beside those of z, κ, and g."""
+
+    depth: int = 0
+    rate: float = 0.0
+    growth: tuple[float, float] = (0.0, 0.0)
+
+    def around(self, centre: tuple[float, float], radius: float, orders: int) -> Annular:
+        """Those around one point."""
+        most = HOLES.most_orders[bool(self.rate)]
+        return Annular(centre, radius, min(orders, most), self.depth, self.rate, self.growth)
 
 
 @dataclass(frozen=True)
@@ -81,13 +95,12 @@ class Hole:
     ring: Ring | None = None
     """Many small circles instead, where the rim is smooth but no circle."""
 
-    def functions(self, digits: float, depth: int, rate: float) -> list[Annular]:
+    def functions(self, digits: float, kind: Kind) -> list[Annular]:
         """The functions around its centres, as many as leave e^-digits."""
         if self.ring is not None:
-            return [Annular((a, b), r, 1, depth, rate) for a, b, r in self.ring.circles(digits)]
+            return [kind.around((a, b), r, 1) for a, b, r in self.ring.circles(digits)]
         each = zip(self.centres, self.decays, strict=True)
-        most = HOLES.most_orders[bool(rate)]
-        return [Annular((a, b), r, min(_orders(digits, q), most), depth, rate) for (a, b, r), q in each]
+        return [kind.around((a, b), r, _orders(digits, q)) for (a, b, r), q in each]
 
     def rim(self, functions: int, shift: float = 0.0) -> Boundary:
         """Points of the rim, as many as that many functions need."""
@@ -118,8 +131,7 @@ class Around:
     """All holes, with the kind of functions that the equations ask for."""
 
     holes: tuple[Hole, ...] = ()
-    depth: int = 0
-    rate: float = 0.0
+    kind: Kind = field(default_factory=Kind)
     mirrors: tuple[Mirror, ...] = ()
     """The faces of the outer boundary …"""
     images: tuple[Image, ...] = ()
@@ -136,10 +148,10 @@ class Around:
         """Those of all holes, of their images and of layers; for a ``share`` below 1, fewer."""
         if not self.digits:
             return ()
-        digits, most = share * self.digits, HOLES.most_orders[bool(self.rate)]
-        own = (f for hole in self.holes for f in hole.functions(digits, self.depth, self.rate))
+        digits = share * self.digits
+        own = (f for hole in self.holes for f in hole.functions(digits, self.kind))
         seen = (
-            Annular(i.centre, i.radius, min(n, most), self.depth, self.rate)
+            self.kind.around(i.centre, i.radius, n)
             for i, n in zip(self.images, self._seen(digits), strict=True)
         )
         return (*own, *seen, *(() if self.layers is None else self.layers.functions(digits)))
@@ -163,7 +175,7 @@ class Around:
 
     @property
     def _sizes(self) -> list[int]:
-        return [sum(f.size for f in h.functions(self.digits, self.depth, self.rate)) for h in self.holes]
+        return [sum(f.size for f in h.functions(self.digits, self.kind)) for h in self.holes]
 
 
 def outer_faces(domain: Domain) -> tuple[Face, ...]:
@@ -193,16 +205,17 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     kind = _kind(lowered)
     if kind is None:
         return Around()
-    depth, rate = kind
-    if found and rate and abs(rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
-        rate = 0.0
     if not found:
+        return Around()
+    if abs(kind.rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
+        kind = replace(kind, rate=0.0)
+    if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > SINGULAR.steepest:
         return Around()
     mirrors = tuple(Mirror.of(face) for face in outer)
     circles = [c for hole in found for c in hole.centres]
     images = mirrored(circles, mirrors, domain, float(lengths_of(domain).min()))
     complete = tuple(_completed(hole, found, images, faces) for hole in found)
-    return Around(complete, depth, rate, mirrors, images)
+    return Around(complete, kind, mirrors, images)
 
 
 def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: tuple[Face, ...]) -> Hole:
@@ -221,10 +234,10 @@ def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: 
 def _decay(circle: tuple[float, float, float], other: tuple[float, float, float]) -> float:
     """ϱ = r/s: what another circle sends here is singular where that one mirrors this one, s away."""
     apart, r, q = math.dist(circle[:2], other[:2]), circle[2], other[2]
-    s = apart
-    for _ in range(HOLES.reflections):
-        s = max(apart - q * q / max(apart - r * r / s, q), r)
-    return r / s
+    # s = a - q²/(a - r²/s): there the images of the images end.
+    b = apart * apart + r * r - q * q
+    s = (b + math.sqrt(max(b * b - 4.0 * apart * apart * r * r, 0.0))) / (2.0 * apart)
+    return r / max(s, r)
 
 
 def _orders(digits: float, decay: float) -> int:
@@ -233,7 +246,7 @@ def _orders(digits: float, decay: float) -> int:
 
 
 def _dense(loop: tuple[Face, ...]) -> list[Boundary]:
-    return [face.at(np.linspace(0.0, 1.0, HOLES.dense)[:, None], _RNG) for face in loop]
+    return [face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG) for face in loop]
 
 
 def _area(loop: tuple[Face, ...]) -> float:
@@ -258,9 +271,9 @@ def _loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     while left:
         first = left.pop()
         chain, start, stop = [rest[first]], ends[first][0], ends[first][1]
-        while np.linalg.norm(stop - start) > HOLES.same * size:
+        while np.linalg.norm(stop - start) > ENDS.same * size:
             found = [
-                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= HOLES.same * size
+                (i, k) for i in left for k in (0, 1) if np.linalg.norm(ends[i][k] - stop) <= ENDS.same * size
             ]
             if not found:
                 break
@@ -311,22 +324,21 @@ def _within(rim: Array, X: Array) -> Mask:
     return np.asarray(np.abs(np.nan_to_num(turn)) > math.pi)
 
 
-def _kind(lowered: LoweredProblem) -> tuple[int, float] | None:
-    """(depth, rate): which functions the equations ask for around a hole.
+def _kind(lowered: LoweredProblem) -> Kind | None:
+    """Which functions the equations ask for around a hole.
 
-    Δu = f asks for harmonic ones, Δu + c u = f for Bessel functions; what has nothing but highest
-    derivatives (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is no such list:
-    with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
+    Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}; what has nothing
+    but highest derivatives (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is
+    no such list: with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
     """
     equations = [r for r in lowered.residuals if r.region.is_inside]
-    if lowered.unknowns == 1 and len(equations) == 1:
-        rate = _rate(equations[0])
-        if rate is not None:
-            return 0, rate
-    if all(_rate(r) == 0.0 for r in equations):
-        return 0, 0.0
+    forms = [reduction_of(r) for r in equations]
+    if lowered.unknowns == len(equations) == 1 and forms[0] is not None and forms[0].mu == 1j:
+        return Kind(0, forms[0].rate, forms[0].growth)
+    if all(form is not None and form.mu == 1j and form.is_plain for form in forms):
+        return Kind()
     plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
-    return (1, 0.0) if plain else None
+    return Kind(1) if plain else None
 
 
 def _constant(r: Residual) -> bool:
@@ -345,12 +357,3 @@ def _is_homogeneous(r: Residual) -> bool:
     for j in r.linear:
         orders.setdefault(j.unknown, set()).add(sum(j.alpha))
     return all(len(found) == 1 for found in orders.values()) and 0 not in set().union(*orders.values())
-
-
-def _rate(r: Residual) -> float | None:
-    """κ of Δu - κ²u (above zero) or Δu + κ²u (below) with constant coefficients; else None."""
-    a = constants_of(r, 2)
-    if a is None or set(a) - {(0, 0)} != {(2, 0), (0, 2)} or not math.isclose(a[2, 0], a[0, 2], rel_tol=1e-9):
-        return None
-    c = -a.get((0, 0), 0.0) / a[2, 0]
-    return math.copysign(math.sqrt(abs(c)), c) if c else 0.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.diagnose.thresholds import IMAGES
+from pibls.diagnose.thresholds import ENDS, IMAGES
 from pibls.domain import Boundary, Domain
 from pibls.domain.face import Face, join
 
@@ -32,7 +32,7 @@ class Image:
 
     def orders(self, digits: float, decay: float) -> int:
         """As many as leave e^-digits: what is around the circle decays, and is seen from farther away."""
-        return max(math.ceil(digits / math.log(self.distance / (decay * self.radius))), IMAGES.least)
+        return max(math.ceil(digits / math.log(self.distance / (decay * self.radius))), 1)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Mirror:
 
     @classmethod
     def of(cls, face: Face) -> Mirror:
-        return cls(face, face.at(np.linspace(0.0, 1.0, IMAGES.dense)[:, None], _RNG))
+        return cls(face, face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG))
 
     def image(self, point: Array, radius: float) -> tuple[Array, float] | None:
         """The image of a circle, where it lies on the inner side of this face."""

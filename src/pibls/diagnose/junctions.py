@@ -19,7 +19,7 @@ from pibls.diagnose.ends import opened
 from pibls.diagnose.pencil import Pencil, Sector, Tie
 from pibls.diagnose.singular import is_even, lead_of
 from pibls.diagnose.symbol import Symbol
-from pibls.diagnose.thresholds import JUNCTIONS
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.diagnose.wedges import lower_terms, principal_part
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -118,7 +118,7 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
     for ray in rays[len(ends) :]:
         for face in faces:
             if face.has_chart and face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
-                dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
+                dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG)
                 near = int(np.argmin(np.linalg.norm(dense.points - point, axis=1)))
                 if abs(dense.normals[near] @ ray.normal) > 1.0 - 1e-6:
                     b.append(float(ray.normal @ dense.points[near]))
@@ -144,7 +144,7 @@ def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -
             X = (point + JUNCTIONS.inside * size * tangent)[None, :]
             if not face.touches(X, np.full(2, 1e-2 * JUNCTIONS.inside * size))[0]:
                 continue
-            dense = face.at(np.linspace(0.0, 1.0, JUNCTIONS.dense)[:, None], _RNG)
+            dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG)
             distance = np.linalg.norm(dense.points - X, axis=1)
             ahead = (dense.points - point) @ tangent > 0
             nearest = int(np.argmin(np.where(ahead, distance, np.inf)))

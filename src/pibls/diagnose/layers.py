@@ -77,19 +77,18 @@ class Layers:
         density = self._density
         along = np.concatenate([[0.0], np.cumsum(density)])
         n = math.ceil(along[-1] / _spacing(digits))
-        angle = np.interp(
-            (np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, LAYERS.angles + 1)
-        )
+        angle = np.interp((np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, len(along)))
         return np.stack([np.cos(angle), np.sin(angle)])
 
     @cached_property
     def _density(self) -> Array:
         """√(λR) dθ, with R dθ the way along the boundary."""
-        angle = 2.0 * np.pi * (np.arange(LAYERS.angles) + 0.5) / LAYERS.angles
+        n = LAYERS.seen // 3
+        angle = 2.0 * np.pi * (np.arange(n) + 0.5) / n
         d = np.stack([np.cos(angle), np.sin(angle)])
         X = self.walls[np.concatenate([np.argmax(self.walls @ p, axis=0) for p in np.array_split(d, 8, 1)])]
         way = np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1)
-        step = 2.0 * np.pi / LAYERS.angles
+        step = 2.0 * np.pi / n
         # Points are some way apart: the mean over a few of them.
         even = np.convolve(np.concatenate([way[-5:], way, way[:5]]), np.full(11, 1 / 11), mode="valid")
         rate = growths(dict(self.symbol), d).max(axis=1)
@@ -172,6 +171,38 @@ def constants_of(r: Residual, d: int) -> Polynomial | None:
     if np.any(np.ptp(a, axis=1) > 1e-12 * np.abs(a).max(axis=1)):
         return None
     return {j.alpha: float(c) for j, c in zip(r.linear, a[:, 0], strict=True) if c}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """u = e^{g·x} v: P(∂)u = 0 of second order in the plane is Δv = κ²v in the plane of z = x + μy."""
+
+    mu: complex
+    rate: float
+    """κ; below zero of Δv = -κ²v."""
+    growth: tuple[float, float]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are highest derivatives only."""
+        return not self.rate and not any(self.growth)
+
+
+def reduction_of(r: Residual) -> Reduction | None:
+    """Of an equation for one unknown with constant coefficients, that is elliptic; else None."""
+    symbol = constants_of(r, 2)
+    if symbol is None or max(map(sum, symbol)) != 2:
+        return None
+    a, b, d = (symbol.get(alpha, 0.0) for alpha in ((2, 0), (1, 1), (0, 2)))
+    if 4.0 * a * d - b * b <= 0.0:
+        return None
+    isotropic = math.isclose(a, d, rel_tol=1e-9) and abs(b) < 1e-9 * abs(a)
+    mu = 1j if isotropic else complex(-b, math.copysign(math.sqrt(4.0 * a * d - b * b), d)) / (2.0 * d)
+    first = np.array([symbol.get((1, 0), 0.0), symbol.get((0, 1), 0.0)])
+    g = -0.5 * np.linalg.solve(np.array([[a, 0.5 * b], [0.5 * b, d]]), first)
+    left = symbol.get((0, 0), 0.0) + 0.5 * float(first @ g)
+    square = -2.0 * left / (a + b * mu.real + d * abs(mu) ** 2)
+    return Reduction(mu, math.copysign(math.sqrt(abs(square)), square), (float(g[0]), float(g[1])))
 
 
 def growths(symbol: Polynomial, directions: Array) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
 from pibls.diagnose.ends import Stretch, has_corners, meetings, opened
+from pibls.diagnose.layers import Reduction, reduction_of
 from pibls.diagnose.thresholds import SINGULAR
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
@@ -56,14 +57,15 @@ class Corner:
         powers = [p for p in self.powers(unknown) if not _is_whole(p)]
         return min(powers, default=None)
 
-    def powers(self, unknown: int, most: float = SINGULAR.highest) -> list[float]:
-        """α = kπ/ω or (k - 1/2)π/ω."""
+    def powers(self, unknown: int, most: float | None = None) -> list[float]:
+        """α = kπ/ω or (k - 1/2)π/ω, up to the highest that are used or to ``most``."""
         one, two = self.kinds[unknown]
         if one is None or two is None:
             return []
         step = math.pi / self.angle
         first = step if one == two else 0.5 * step
-        return [first + k * step for k in range(int((most - first) / step) + 1)]
+        highest = SINGULAR.highest if most is None else most
+        return [first + k * step for k in range(int((highest - first) / step) + 1)]
 
 
 def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
@@ -175,33 +177,52 @@ def lead_of(lowered: LoweredProblem, unknown: int) -> tuple[Residual, complex] |
     return r, complex(-b, math.sqrt(4.0 * d - b * b)) / (2.0 * d)
 
 
-def functions_at(corner: Corner, lowered: LoweredProblem, domain: Domain) -> list[Singular]:
-    """The singular functions of a corner, for all unknowns together."""
-    tip = _tip(corner, domain)
-    terms: dict[tuple[float, int, int, float], None] = {}
+def functions_at(
+    corner: Corner, lowered: LoweredProblem, domain: Domain, *, wholly: bool = True
+) -> list[Singular]:
+    """The singular functions of a corner, for all unknowns together.
+
+    They solve all of an equation with constant coefficients, or, not ``wholly``, of any one like it.
+    """
+    plain = _tip(corner, domain)
+    terms: dict[Tip, dict[Term, None]] = {}
     for k in range(lowered.unknowns):
         lead = lead_of(lowered, k)
         if lead is None or not corner.powers(k):
             continue
         equation = lead[0]
-        exact = corner.straight and tip.end is None
-        found = _exact_terms(corner, k) if exact else _bent_terms(corner, k)
-        if corner.kinds[k] == (VALUES, VALUES):
+        form = reduction_of(equation) if wholly and plain.end is None else None
+        if form is not None and not _is_moderate(form, plain.length):
+            form = None
+        tip = plain if form is None else replace(plain, rate=form.rate, growth=form.growth)
+        values = corner.kinds[k] == (VALUES, VALUES)
+        # A flux of e^{g·x} v is a sum of v and its flux.
+        exact = corner.straight and tip.end is None and (values or not any(tip.growth))
+        # Below κR all Bessel functions are waves; from there on they fall like powers.
+        waves = max(-tip.rate, 0.0) * tip.length
+        found = _exact_terms(corner, k, waves) if exact else _bent_terms(corner, k, waves)
+        if values:
             found.append((0.0, 0, 1, 0.5 * math.pi))  # θ, where the values of the two sides differ
         if tip.end is not None:
             # Around a hole: rational functions with their pole in it.
             found += [
                 (float(p), 0, 0, delta) for p in range(1, SINGULAR.poles) for delta in (0.0, 0.5 * math.pi)
             ]
-        if not _is_plain(equation, k):
+        if form is None and not _is_plain(equation, k):
             found += _lower_terms(corner, k) if exact and is_even(equation, k) else _rich_terms(corner, k)
-        terms |= dict.fromkeys(found)
-    if not terms:
-        return []
-    out = [Singular(tip, tuple(terms))]
-    if tip.end is not None:
-        out.append(Singular(Tip(tip.end, 0.0, tip.length, mu=tip.mu), ((0.0, 0, 1, 0.0),)))  # log|z - b|
+        terms.setdefault(tip, {}).update(dict.fromkeys(found))
+    out = [Singular(tip, tuple(found)) for tip, found in terms.items()]
+    if out and plain.end is not None:
+        out.append(
+            Singular(Tip(plain.end, 0.0, plain.length, mu=plain.mu), ((0.0, 0, 1, 0.0),))
+        )  # log|z - b|
     return out
+
+
+def _is_moderate(form: Reduction, length: float) -> bool:
+    """Whether nothing grows so much over the domain that double precision knows of one end of it only."""
+    steep = max(form.rate, 0.0) + math.hypot(*form.growth)
+    return steep * length < SINGULAR.steepest
 
 
 Term = tuple[float, int, int, float]
@@ -228,9 +249,10 @@ def _delta(corner: Corner, unknown: int, p: float) -> float:
     return (turn - 0.5 * p * corner.angle) % (2.0 * math.pi)
 
 
-def _exact_terms(corner: Corner, unknown: int) -> list[Term]:
+def _exact_terms(corner: Corner, unknown: int, more: float) -> list[Term]:
     """Im or Re of w^α, or of w^α log w for whole α, with w = r e^{iθ} from the first side."""
-    return [(_rounded(p), 0, int(_is_whole(p)), _delta(corner, unknown, p)) for p in corner.powers(unknown)]
+    powers = corner.powers(unknown, SINGULAR.highest + more)
+    return [(_rounded(p), 0, int(_is_whole(p)), _delta(corner, unknown, p)) for p in powers]
 
 
 def _lower_terms(corner: Corner, unknown: int) -> list[Term]:
@@ -254,11 +276,11 @@ def _seeds(corner: Corner, unknown: int, most: float) -> list[float]:
     return sorted(p for p in found.values() if not _is_whole(p) or p >= least)
 
 
-def _bent_terms(corner: Corner, unknown: int) -> list[Term]:
+def _bent_terms(corner: Corner, unknown: int, more: float) -> list[Term]:
     """Harmonic functions, of both phases: on a bent side none of them alone fits the condition."""
     return [
         (p, 0, int(_is_whole(p)), delta)
-        for p in _seeds(corner, unknown, SINGULAR.highest_bent)
+        for p in _seeds(corner, unknown, SINGULAR.highest_bent + more)
         for delta in (0.0, 0.5 * math.pi)
     ]
 

@@ -9,19 +9,15 @@ from dataclasses import dataclass
 class HoleThresholds:
     """Functions around holes (`diagnose.holes`)."""
 
-    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
     reach: float = 1.35  # of its circle, that a centre serves
     most_centres: int = 12  # centres of one hole, at most
     grid: int = 40  # places along each side at which a centre is looked for
-    dense: int = 129  # points of a rim that tell its shape
-    fine: int = 720  # … and of one that centres follow closely
-    most_in_a_ring: int = 200  # circles one beside another that follow a rim, at most
+    fine: int = 720  # points of a rim that centres follow closely
     per_spacing: float = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
     round: float = 1.02  # the rim of a disc, in units of its circle
     fastest: float = 0.15  # what is left from one order to the next around a disc, at least and at most
     slowest: float = 0.97  # … at most
     of_its_shape: float = 0.37  # the same around a centre of a hole that is no disc
-    reflections: int = 20  # of two holes in one another, after which nothing changes
     most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
     weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
     per_function: float = 2.5  # points of the rim per function around it
@@ -34,11 +30,9 @@ HOLES = HoleThresholds()
 class ImageThresholds:
     """Images of holes in walls (`diagnose.images`)."""
 
-    dense: int = 257  # points of a wall that mirrors
     reach: float = 0.4  # of the smaller side of the box: what is farther away is smooth enough
     clear: float = 1.02  # an image is that many of its radii away from the domain
     same: float = 1e-3  # of its radius
-    least: int = 1  # orders around an image, at least
     per_function: float = 2.0  # points of the wall per function of the images
 
 
@@ -50,8 +44,7 @@ class LayerThresholds:
     """Functions of layers along walls (`diagnose.layers`)."""
 
     thin: float = 8.0  # decay over the domain from which a layer has functions of its own
-    angles: int = 720  # directions in which the boundary is looked at
-    seen: int = 2048  # points of the boundary that tell how far the domain reaches
+    seen: int = 2048  # points of the boundary that tell how far the domain reaches, three for each direction
     closer: float = 0.6  # than evenly spaced directions need be: they never are quite even (a disc, λ = 100)
     most: int = 1500  # functions in space, at most
     per_function: float = 3.0  # points of the boundary per function
@@ -73,7 +66,7 @@ class SymbolThresholds:
     """Roots of the symbol of a system (`diagnose.symbol`)."""
 
     most_unknowns: int = 4  # of a system whose corners are looked at
-    highest_weight: int = 4  # orders by which unknowns may differ
+    highest_weight: int = 4  # orders by which unknowns may differ, and of the equations
     nodes: int = 24  # on the unit circle: enough for a determinant of degree 16 and its minors
     same: float = 3e-3
     """Two roots that close are one: rounding splits a double one by 1e-8, a fourfold one by 1e-4."""
@@ -87,7 +80,6 @@ SYMBOL = SymbolThresholds()
 class ClashThresholds:
     """Conditions that contradict each other in a corner (`diagnose.corners`)."""
 
-    near: float = 1e-6  # of a side: how near to the corner the conditions are looked up
     tolerance: float = 1e-6  # of the values: what is less does not clash
     elsewhere: tuple[float, float] = (0.41, 0.87)
     """Of the way to the middle of the domain: how large terms are at all …"""
@@ -104,6 +96,10 @@ class EndThresholds:
     same: float = 1e-7  # of the size of the domain: two ends that are that close meet
     slack: float = 1e-7  # of a side: a cut that is as close to its end is none
     no_angle: float = 1e-9  # a turn that is none
+    beside: float = (
+        1e-6  # of the domain: as far from a corner conditions, coefficients and data are looked up
+    )
+    dense: int = 257  # points of a side or an interface that tell where it goes
     closer: float = 0.6  # of the way that is left: the next point on a side towards its end …
     levels: int = 28  # … and so many of them
 
@@ -117,7 +113,6 @@ class JunctionThresholds:
 
     same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
     inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
-    dense: int = 401  # points of an interface that tell where it goes
     looked: int = 32  # points of a piece at which it is seen whether coefficients vary
     flat: float = 1e-5  # an angle that is none
 
@@ -130,15 +125,11 @@ class PencilThresholds:
     """Powers at corners of systems (`diagnose.pencil`)."""
 
     steps: int = 40  # of Newton's method
-    found: float = 1e-10  # a step of it that finds the root
-    same: float = 1e-6  # two roots that close are one
-    whole: float = 1e-6  # a power that is that close to a whole number is one
     null: float = 1e-8  # a singular value that is zero
-    circle: float = 1e-3  # radius of a circle that counts roots …
+    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one, and …
     around: int = 12  # … and points on it
     strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
     least: float = 1e-3  # a power below this is none: energies would be infinite
-    difference: float = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
 
 
 PENCIL = PencilThresholds()
@@ -156,6 +147,7 @@ class SingularThresholds:
     highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
     poles: int = 16  # orders of rational functions with their pole in a hole
     highest_rich: float = 6.0  # … and of what other terms do
+    steepest: float = 60.0  # e-folds over the domain that functions of a corner or a hole may have
 
 
 SINGULAR = SingularThresholds()
@@ -165,11 +157,8 @@ SINGULAR = SingularThresholds()
 class WedgeThresholds:
     """Corners of systems and of fourth order (`diagnose.wedges`)."""
 
-    inside: float = 1e-7  # of the domain: as far from a corner coefficients are looked up
-    straight: float = 1e-6  # a turn that is none
     weak: float = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
     jump: float = 1e-4  # of the data along both sides: they jump at the corner
-    step: float = 1e-6  # of the domain: as far from it they are looked up
     leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …
     rich: int = 3  # … up to so many degrees above it,
     angular: int = 10  # as polynomials of the angle

@@ -21,7 +21,7 @@ from pibls.basis.powers import PowersBasis
 from pibls.diagnose.ends import End, has_corners, meetings, opened
 from pibls.diagnose.pencil import Pencil, Power, Sector, Tie
 from pibls.diagnose.symbol import Row, Symbol, symbol_of
-from pibls.diagnose.thresholds import WEDGES
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR, WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -86,10 +86,10 @@ def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: fl
     start = one.direction
     angle = opened(start, two.direction)
     same = _conditions(one) == _conditions(two)
-    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < WEDGES.straight and same):
+    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < JUNCTIONS.flat and same):
         return None
     middle = start + 0.5 * angle
-    X = one.point + WEDGES.inside * size * np.array([math.cos(middle), math.sin(middle)])
+    X = one.point + ENDS.beside * size * np.array([math.cos(middle), math.sin(middle)])
     symbol = principal_part(lowered, X[None, :])
     if symbol is None or _meets_again(one.point, middle, angle, domain, size):
         return None
@@ -182,7 +182,7 @@ def _meets_again(point: Array, middle: float, angle: float, domain: Domain, size
 
 def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
     """Whether no polynomial of the least degree has the data of both sides."""
-    k, step = pencil.least, WEDGES.step * size
+    k, step = pencil.least, ENDS.beside * size
     A, b, usual = [], [], []
     ties = iter(pencil.ties)
     for end in (one, two):
@@ -258,7 +258,7 @@ def bases_of(
                 weights[0, row, column] += c.real
                 weights[1, row, column] += c.imag
             terms = np.array([[r, p.real, p.imag, q, log] for r, p, q, log in keys]).reshape(-1, 5)
-            closed = sector.stop - sector.start > 2.0 * math.pi - WEDGES.straight
+            closed = sector.stop - sector.start > 2.0 * math.pi - JUNCTIONS.flat
             ends = np.array([] if closed else [sector.start, sector.stop])
             rays = np.column_stack([np.cos(ends), np.sin(ends)])
             out[number, unknown] = PowersBasis(np.array(point), frames, terms, weights, rays)
@@ -272,7 +272,7 @@ def richer(
     if not any(place.lower):
         return {}
     least, symbol = place.pencil.least, sector.symbol
-    leading = [a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > WEDGES.straight]
+    leading = [a.real for a, _ in exponents if not a.imag and abs(a - round(a.real)) > SINGULAR.whole]
     leading = [float(least)] * place.clash + [a for a in leading if a < least + WEDGES.leading]
     sums = [a + b - least for i, a in enumerate(leading) for b in leading[i:]] if place.lower[1] else []
     degrees: dict[float, float] = {}
@@ -292,7 +292,7 @@ def richer(
         terms = [
             (a + d, log, j)
             for a in degrees.values()
-            for log in ((0, 1) if abs(a - round(a)) < WEDGES.straight else (0,))
+            for log in ((0, 1) if abs(a - round(a)) < SINGULAR.whole else (0,))
             for j in range(count)
         ]
         frame = np.array([sector.middle, length, half])

@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import coordinate, distinct, signed
-from pibls.domain.protocol import Domain
+from pibls.domain.protocol import Domain, is_domain
 from pibls.domain.slit import Slit
 from pibls.errors import ProblemError
 
@@ -18,7 +18,7 @@ _STEP = 1e-6  # how far off the boundary to look, relative to the bounds
 
 def check_domain(domain: Any, argument: str) -> None:
     """Raise a ProblemError unless the object answers as `Domain` says."""
-    if isinstance(domain, type) or not isinstance(domain, Domain):
+    if not is_domain(domain):
         raise ProblemError(
             argument,
             expected="a shape such as Interval(x, 0, 1) or Box({x: (0, 1), y: (0, 1)})",

@@ -84,6 +84,15 @@ class Box(Shape):
         pairs = zip(self.coordinates, self.bounds, strict=True)
         return sp.And(*(c for x, (a, b) in pairs for c in (x > a, x < b)))
 
+    @property
+    def has_sides(self) -> bool:
+        return len(self.coordinates) > 1  # one alone is an interval
+
+    def between(self, axis: int, start: float, stop: float) -> Box:
+        """A part of it, along one of its sides."""
+        sides = dict(zip(self.coordinates, self.bounds, strict=True))
+        return Box({**sides, self.coordinates[axis]: (start, stop)})
+
     def mapped(self, affine: Affine) -> Shape:
         if not affine.is_parallel:
             return Mapped(self, affine)

@@ -13,7 +13,7 @@ from pibls.arrays import Array, Mask
 from pibls.domain.checks import mentioned
 from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.maps import Affine
-from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
+from pibls.domain.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of, map_of
 from pibls.domain.trim import outline, trim
 from pibls.errors import ProblemError
@@ -23,6 +23,12 @@ _ROUNDS = 40
 
 class Combined(Shape):
     """What unions, intersections and differences have in common: the faces of their parts, trimmed."""
+
+    sign = ""
+    """As it is written between the parts."""
+
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(map(_bracketed, self.parts))
 
     @property
     def parts(self) -> tuple[Domain, ...]:
@@ -108,6 +114,7 @@ class Union(Combined):
     """A ∪ B ∪ …: what lies in any of the shapes. Written ``a | b``."""
 
     shapes: tuple[Domain, ...]
+    sign = "|"
 
     @property
     def parts(self) -> tuple[Domain, ...]:
@@ -131,15 +138,13 @@ class Union(Combined):
     def mapped(self, affine: Affine) -> Shape:
         return Union(tuple(map_of(s, affine) for s in self.shapes))
 
-    def __repr__(self) -> str:
-        return " | ".join(map(_bracketed, self.shapes))
-
 
 @dataclass(frozen=True, repr=False)
 class Intersection(Combined):
     """A ∩ B ∩ …: what lies in all of the shapes. Written ``a & b``."""
 
     shapes: tuple[Domain, ...]
+    sign = "&"
 
     def __post_init__(self) -> None:
         box = self._around()
@@ -164,9 +169,6 @@ class Intersection(Combined):
     def mapped(self, affine: Affine) -> Shape:
         return Intersection(tuple(map_of(s, affine) for s in self.shapes))
 
-    def __repr__(self) -> str:
-        return " & ".join(map(_bracketed, self.shapes))
-
 
 @dataclass(frozen=True, repr=False)
 class Difference(Combined):
@@ -174,6 +176,7 @@ class Difference(Combined):
 
     body: Domain
     holes: tuple[Domain, ...]
+    sign = "-"
 
     @property
     def parts(self) -> tuple[Domain, ...]:
@@ -211,17 +214,19 @@ class Difference(Combined):
     def mapped(self, affine: Affine) -> Shape:
         return Difference(map_of(self.body, affine), tuple(map_of(h, affine) for h in self.holes))
 
-    def __repr__(self) -> str:
-        return " - ".join(map(_bracketed, self.parts))
+
+def combined(shape: object) -> Combined | None:
+    """A shape itself, if it is written as one that is made of others."""
+    return shape if isinstance(shape, Combined) and shape.sign else None
 
 
-def _bracketed(shape: Any) -> str:
-    return f"({shape!r})" if isinstance(shape, Combined) else repr(shape)
+def _bracketed(shape: object) -> str:
+    return repr(shape) if combined(shape) is None else f"({shape!r})"
 
 
 def combine(sign: str, a: Any, b: Any) -> Any:
     """a | b, a & b or a - b, as flat as can be; NotImplemented where one of them is no shape."""
-    if not (_is_domain(a) and _is_domain(b)):
+    if not (is_domain(a) and is_domain(b)):
         return NotImplemented
     for shape in (a, b):
         if time_of(shape) is not None:
@@ -244,7 +249,3 @@ def combine(sign: str, a: Any, b: Any) -> Any:
     kind = Union if sign == "|" else Intersection
     shapes = tuple(s for part in (a, b) for s in (part.shapes if isinstance(part, kind) else (part,)))
     return kind(shapes)
-
-
-def _is_domain(thing: Any) -> bool:
-    return isinstance(thing, Domain) and not isinstance(thing, type)

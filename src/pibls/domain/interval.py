@@ -41,7 +41,11 @@ class Interval(Shape):
         """The two ends."""
         return tuple(FlatFace(self, self.bounds, 0, side) for side in (0, 1))
 
-    def between(self, start: float, stop: float) -> Interval:
+    @property
+    def has_sides(self) -> bool:
+        return True
+
+    def between(self, axis: int, start: float, stop: float) -> Interval:
         """start < x < stop: where the line is a time, another part of it."""
         return Interval(self.coordinates[0], start, stop)
 

@@ -10,7 +10,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.division import Division
 from pibls.domain.face import Boundary, Face
-from pibls.domain.protocol import Domain, FullDomain, box_of, faces_of, leaves_of, space_of, time_of
+from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import Known
 from pibls.errors import ProblemError
 
@@ -57,7 +57,7 @@ class Piece(Known):
     def leaves(self) -> tuple[object, ...]:
         return leaves_of(self.domain)
 
-    def between(self, start: float, stop: float) -> FullDomain | None:
+    def between(self, axis: int, start: float, stop: float) -> Domain | None:
         return None
 
     def contains(self, X: Array) -> Mask:

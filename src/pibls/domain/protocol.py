@@ -6,7 +6,7 @@ The library itself asks for more: faces, the space without time, the time, the s
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 
@@ -57,12 +57,18 @@ class FullDomain(Domain, Protocol):
     def leaves(self) -> tuple[object, ...]:
         """The shapes that own its boundary."""
 
-    def between(self, start: float, stop: float) -> FullDomain | None:
-        """The same with its last coordinate, the time, from start to stop; None if that is no time."""
+    @property
+    def has_sides(self) -> bool:
+        """Whether (a, b) for each of its coordinates says all of it."""
+
+    def between(self, axis: int, start: float, stop: float) -> Domain | None:
+        """The same with one of its coordinates from start to stop; None where that is another shape."""
 
 
 class Own:
     """A user's own shape, with what the library asks besides."""
+
+    has_sides = False
 
     def __init__(self, shape: Domain) -> None:
         self.shape = shape
@@ -100,13 +106,18 @@ class Own:
     def contains(self, X: Array) -> Mask:
         return self.shape.contains(X)
 
-    def between(self, start: float, stop: float) -> FullDomain | None:
+    def between(self, axis: int, start: float, stop: float) -> Domain | None:
         return None
 
 
 def full(domain: Domain) -> FullDomain:
     """The domain itself where it answers all that the library asks, else a wrapper that does."""
     return cast(FullDomain, domain) if isinstance(domain, Known) else Own(domain)
+
+
+def is_domain(thing: Any) -> TypeGuard[Domain]:
+    """Whether it is a shape, of the library or of a user; a class is none."""
+    return isinstance(thing, Domain) and not isinstance(thing, type)
 
 
 def faces_of(domain: Domain) -> tuple[Face, ...]:

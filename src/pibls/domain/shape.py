@@ -12,13 +12,18 @@ from pibls.domain.maps import Affine
 if TYPE_CHECKING:
     from pibls.domain.extrusion import Extrusion
     from pibls.domain.face import Face
-    from pibls.domain.protocol import Domain, FullDomain
+    from pibls.domain.protocol import Domain
     from pibls.domain.revolution import Revolution
     from pibls.domain.time import During
 
 
 class Known:
     """A domain that answers all that the library asks (`FullDomain`)."""
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether (a, b) for each of its coordinates says all of it."""
+        return False
 
 
 class Shape(Known):
@@ -53,8 +58,8 @@ class Shape(Known):
         """A SymPy condition that holds inside, for `sympy.Piecewise`: two materials, a local source."""
         return asked(self)
 
-    def between(self, start: float, stop: float) -> FullDomain | None:
-        """None: its last coordinate is no time."""
+    def between(self, axis: int, start: float, stop: float) -> Domain | None:
+        """None: a part of it is another shape."""
         return None
 
     def mapped(self, affine: Affine) -> Any:

@@ -70,9 +70,9 @@ class During(Known):
         """The shapes in space that own its boundary."""
         return leaves_of(self.space)
 
-    def between(self, start: float, stop: float) -> During:
+    def between(self, axis: int, start: float, stop: float) -> During | None:
         """The same space, over another time."""
-        return During(self.space, self.time, start, stop)
+        return None if axis + 1 < len(self.coordinates) else During(self.space, self.time, start, stop)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         return np.column_stack([self.space.interior(n, rng), rng.uniform(self.start, self.stop, n)])

@@ -20,7 +20,7 @@ from pibls.fitting.stages import LostError
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.solution import Solution
-from pibls.solve import resolved, solve
+from pibls.solution.solve import resolved, solve
 
 _WORSE = 30.0  # residuals that much larger than where the space was found: it does not serve
 _LEAST = 1e-4  # of a parameter: the step of differences, where tol allows it

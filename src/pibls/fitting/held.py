@@ -19,8 +19,7 @@ from pibls.problem import Jet, Problem
 from pibls.problem.lowering import LoweredProblem, lower
 from pibls.search.evolution import Evolution, continued, evolution_of, handed_over
 from pibls.solution import Solution
-from pibls.space import Cells, Space, Whole, Windows
-from pibls.system.cells import CellSystem
+from pibls.space import Cells, Space, Whole
 from pibls.system.points import place
 
 _TABLES = 20_000_000  # numbers that functions at points may take to be remembered
@@ -61,29 +60,30 @@ class Held:
         problem, space = solution.problem, solution.space
         lowered, domain = lower(problem), problem.domain
         planes = lowered.interfaces.planes
-        if not isinstance(space, Windows):
-            assert isinstance(space, (Whole, Cells))
-            stage = Stage(space, domain)
-            if isinstance(space, Whole):
+        windows = space.in_time
+        if windows is None:
+            own = _one(space)
+            stage = Stage(own, domain)
+            if own.whole is not None:
                 points = solution.settings["points"]
                 placed = place(lowered, domain, points, np.random.default_rng(solution.seed))
                 small = 6 * space.nodes * sum(map(len, placed.values())) < _TABLES
-                stage = Stage(tabled(space) if small else space, domain, placed)
+                stage = Stage(tabled(own.whole) if small else own, domain, placed)
             return cls(space, [stage], tuple(moving), planes, solution.tol)
         evolution = evolution_of(lowered, domain)
         assert evolution is not None
-        parts = [p for p in space.parts if isinstance(p, (Whole, Cells))]
-        starts = space.edges[:-1]
+        parts = [_one(p) for p in windows.parts]
+        starts = windows.edges[:-1]
         if not evolution.forward:
-            parts, starts = parts[::-1], space.edges[:0:-1]
+            parts, starts = parts[::-1], windows.edges[:0:-1]
         small = sum(15 * p.nodes * 100 for p in parts) < _TABLES
         stages = []
         for p, start in zip(parts, starts, strict=True):
-            if isinstance(p, Whole):
-                box = _box(p, box_of(domain), evolution, start)
-                stages.append(Stage(tabled(p) if small else p, domain, box=box))
-            else:
+            if p.whole is None:
                 stages.append(Stage(p, domain))
+                continue
+            box = _box(p.whole, box_of(domain), evolution, start)
+            stages.append(Stage(tabled(p.whole) if small else p, domain, box=box))
         return cls(space, stages, tuple(moving), planes, solution.tol, evolution, starts)
 
     @property
@@ -94,8 +94,8 @@ class Held:
     def begin(self, solution: Solution) -> Chain:
         """The chain at the parameters of the solution that the space is from."""
         parts = [solution.weights]
-        if isinstance(self.space, Windows):
-            starts = self.space.starts
+        if self.space.in_time is not None:
+            starts = self.space.in_time.starts
             parts = [solution.weights[a:b] for a, b in pairwise(starts)]
             assert self.evolution is not None
             parts = parts if self.evolution.forward else parts[::-1]
@@ -152,7 +152,7 @@ class Held:
 
     def _faces(self, stage: Stage, solved: Solved, problem: Problem, i: int) -> Faces | None:
         """∂/∂θ of what the faces between materials ask for, by differences: their fluxes depend on θ."""
-        if not isinstance(solved.system, CellSystem):
+        if solved.system.in_cells is None:
             return None
         symbols, columns = list(problem.parameters), []
         for k in self.moving:
@@ -162,8 +162,8 @@ class Held:
             for sign in (1.0, -1.0):
                 lowered = lower(problem.at({symbols[k]: value + sign * h}))
                 system = replace(stage, _cells=None).system(lowered, True)
-                assert isinstance(system, CellSystem)
-                sides.append(tied_rows(system, solved.w))
+                assert system.in_cells is not None
+                sides.append(tied_rows(system.in_cells, solved.w))
             pieces = [zip(up, down, strict=True) for up, down in zip(*sides, strict=True)]
             columns.append([[(a - b) / (2.0 * h) for a, b in piece] for piece in pieces])
         return [
@@ -186,10 +186,10 @@ class Held:
     def _space(self) -> Space:
         """The space of all stages, with what they remember."""
         spaces = [s.space for s in self.stages]
-        if not isinstance(self.space, Windows):
+        if self.space.in_time is None:
             return spaces[0]
         forward = self.evolution is None or self.evolution.forward
-        return replace(self.space, parts=tuple(spaces if forward else spaces[::-1]))
+        return replace(self.space.in_time, parts=tuple(spaces if forward else spaces[::-1]))
 
     def _joined(self, parts: Sequence[Array]) -> Array:
         cut = [p[: s.space.columns] for p, s in zip(parts, self.stages, strict=True)]
@@ -207,6 +207,13 @@ def unmoved_jumps(lowered: LoweredProblem, planes: tuple[tuple[int, float], ...]
             got="one that moves the place of a jump",
             remedy="Fix it, or describe the jump by a steep smooth function such as tanh.",
         )
+
+
+def _one(space: Space) -> Whole | Cells:
+    """A space of one stage."""
+    found = space.whole or space.cells
+    assert found is not None
+    return found
 
 
 def _before(space: Whole | Cells, slopes: Array) -> Any:

@@ -16,9 +16,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.fitting.slopes import Varied
-from pibls.linalg.columns import applied, times
+from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import Matrix, norms
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.regions.points import PointSet
@@ -80,15 +79,16 @@ class Stage:
 
     def system(self, lowered: LoweredProblem, moved: bool) -> System | CellSystem:
         """The system of the problem at its parameters; ``moved`` says that faces depend on them."""
-        if isinstance(self.space, Cells):
-            return self._in_cells(self.space, lowered, moved)
+        if self.space.cells is not None:
+            return self._in_cells(self.space.cells, lowered, moved)
+        assert self.space.whole is not None
         if self.placed is None:
             assert self.box is not None
             box, nodes = self.box, self.space.nodes
             found = {r.region: place_in(r.region, self.domain, box, nodes) for r in lowered.residuals}
             self.placed = {region: points for region, points in found.items() if len(points)}
         kept = tuple(r for r in lowered.residuals if r.region in self.placed)
-        return assemble(replace(lowered, residuals=kept), self.placed, self.space)
+        return assemble(replace(lowered, residuals=kept), self.placed, self.space.whole)
 
     def _in_cells(self, space: Cells, lowered: LoweredProblem, moved: bool) -> CellSystem:
         if self._cells is None or moved:
@@ -152,10 +152,11 @@ class Stage:
                       count: int, before: Before | None, faces: Faces | None) -> Array:  # fmt: skip
         """∂w/∂θ, (columns, parameters); ``faces`` is how the ties of cells change with θ."""
         system, w = solved.system, solved.w
-        if isinstance(system, CellSystem):
-            R = _cell_rows(system, w, parameters, slopes, count, before, faces)
+        if system.in_cells is not None:
+            R = _cell_rows(system.in_cells, w, parameters, slopes, count, before, faces)
         else:
-            R = _rows(system, w, parameters, slopes, count, before)
+            assert system.held is not None
+            R = _rows(system.held, w, parameters, slopes, count, before)
         J = system.jacobian(w)
         moved = np.flatnonzero(R.any(axis=0))
         out = np.zeros((system.shape[1], count))
@@ -166,10 +167,11 @@ class Stage:
     def _solved_for(self, solved: Solved, J: Matrix, R: Array) -> Array:
         """S with J S = -R, by factors that may be those of another place nearby; all columns at once."""
         size = np.maximum(np.abs(R).max(axis=0), 1e-300)
-        S, last, change = applied(solved.factors, J, -R), np.inf, np.inf
+        matrix, old = as_matrix(J), as_matrix(solved.J)
+        S, last, change = matrix.solutions(solved.factors, -R), np.inf, np.inf
         for _ in range(8):
-            better = applied(solved.factors, J, times(solved.J, S) - times(J, S) - R)
-            change = float((np.abs(times(J, better - S)).max(axis=0) / size).max())
+            better = matrix.solutions(solved.factors, old.times(S) - matrix.times(S) - R)
+            change = float((np.abs(matrix.times(better - S)).max(axis=0) / size).max())
             S = better
             if change <= _REFINED or change > 0.5 * last:
                 break
@@ -177,7 +179,7 @@ class Stage:
         if change > 1e-3:  # the factors are too old for that
             solved.J, solved.rows = J, norms(J, 1)
             solved.factors = RidgeQR().factor_scaled(J, solved.rows, RidgeQR().cond)
-            S = applied(solved.factors, J, -R)
+            S = matrix.solutions(solved.factors, -R)
         return S
 
 

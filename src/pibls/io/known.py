@@ -62,24 +62,25 @@ def _is_of_degree(basis: DegreeBasis, d: int) -> str | None:
 
 
 def _evolves(basis: EvolvingBasis, d: int) -> str | None:
-    good = (
-        d > 1
-        and 0 < basis.moments <= _ORDERS
-        and basis.half[0] > 0
-        and type(basis.space) is not EvolvingBasis
-    )
+    good = d > 1 and 0 < basis.moments <= _ORDERS and basis.half[0] > 0 and _word(basis.space) != "evolving"
     return None if good else f"{basis.moments} polynomials in time, {d} coordinates"
 
 
 def _is_annular(basis: AnnularBasis, d: int) -> str | None:
-    length, orders, depth, rate = basis.form.tolist()
+    if basis.form.shape not in ((4,), (6,)):
+        return f"functions around a hole of {basis.form.tolist()}"
+    length, orders, depth, rate = basis.form[:4].tolist()
     whole = orders == int(orders) and depth == int(depth)
     good = d == 2 and whole and length > 0 and 1 <= orders <= _ORDERS and 0 <= depth <= _DEPTH
     return None if good and (not rate or not depth) else f"functions around a hole of {basis.form.tolist()}"
 
 
 def _is_singular(basis: SingularBasis, d: int) -> str | None:
-    good = basis.frame.shape in ((2,), (4,)) and bool(np.all(basis.frame[3:] > 0))
+    good = basis.frame.shape in ((2,), (4,), (7,)) and bool(np.all(basis.frame[3:4] > 0))
+    if good and len(basis.frame) > 4:
+        good = not len(basis.end) and bool(
+            np.all(basis.terms[:, 0] >= 0) and np.all(basis.terms[:, 0] <= _ORDERS)
+        )
     return None if good else f"a corner with {basis.frame.tolist()}"
 
 
@@ -99,16 +100,14 @@ def _is_polar(basis: PolarBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
-    if isinstance(space, (Pieces, Lattice)):
-        return space.unknowns
-    while not isinstance(space, Whole):
+    while space.in_time or space.cells:
         space = space.parts[0]
-    return len(space.bases)
+    return space.unknowns if space.whole is None else len(space.whole.bases)
 
 
 def _is_mirrored(basis: MirroredBasis, d: int) -> str | None:
     k = len(basis.centre)
-    if type(basis.waves) is not WaveBasis or k not in (2, 3) or not d - 1 <= k <= d:
+    if _word(basis.waves) != "waves" or k not in (2, 3) or not d - 1 <= k <= d:
         return f"a mirror in {k} coordinates of {d}"
     return None if basis.radius[0] > 0 else "a mirror without a radius"
 
@@ -122,7 +121,7 @@ def _are_pieces(space: Pieces, d: int) -> str | None:
 def _are_cells(space: Cells, d: int) -> str | None:
     if len(space.tree) != len(space.parts):
         return f"{len(space.parts)} parts for {len(space.tree)} cells"
-    return _alike(space.parts, (Whole,))
+    return _alike(space.parts, "whole")
 
 
 def _is_lattice(space: Lattice, d: int) -> str | None:
@@ -142,11 +141,15 @@ def _are_windows(space: Windows, d: int) -> str | None:
         return f"{len(space.parts)} parts and {len(edges)} edges along coordinate {space.axis + 1} of {d}"
     if not (np.isfinite(edges).all() and np.all(np.diff(edges) > 0)):
         return "edges that do not ascend"
-    return _alike(space.parts, (Whole, Cells))
+    return _alike(space.parts, "whole", "cells")
 
 
-def _alike(parts: tuple[Any, ...], kinds: tuple[type, ...]) -> str | None:
-    if not all(isinstance(p, kinds) for p in parts):
+def _word(thing: Any) -> str:
+    return KNOWN.by_class[type(thing)].word
+
+
+def _alike(parts: tuple[Any, ...], *kinds: str) -> str | None:
+    if not all(_word(p) in kinds for p in parts):
         return "parts of another kind"
     return None if len({unknowns_of(p) for p in parts}) == 1 else "parts for different unknowns"
 
@@ -225,7 +228,7 @@ KNOWN = Table(
         Kind("singular", SingularBasis, "basis", _SINGULAR, _is_singular),
         Kind("powers", PowersBasis, "basis", _POWERS, _are_powers),
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
-        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("4")}, _is_annular),
+        Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("*")}, _is_annular),
         Kind("exponential", ExponentialBasis, "basis", _EXPONENTIAL),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
         Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),

@@ -94,7 +94,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
         raise header.refusal("unknowns", f"{_names(problem)}, as in the problem")
     reader = Reader(KNOWN, container.arrays, len(problem.coordinates))
     space = reader.part(header.record("space"), "space")
-    if isinstance(space, Pieces):
+    if header.record("space").text("kind") == "pieces":
         space = _located(space, problem, name)
     if unknowns_of(space) != len(problem.unknowns):
         got = f"for {unknowns_of(space)}"

@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
-from pibls.domain import Box, Domain, Interval, space_of, time_of
+from pibls.domain import full, is_domain, space_of, time_of
 from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
 from pibls.io.shape_text import ShapeTables
@@ -145,7 +145,7 @@ class _Writer:
         domain = self._problem.domain
         space = space_of(domain)
         out = ["", "[domain]"]
-        if isinstance(space, Interval) or (isinstance(space, Box) and len(space.coordinates) > 1):
+        if full(space).has_sides:
             out += self._sides(space)
             if self._shapes.lines:
                 out += ["", "[shapes]", *self._shapes.lines]
@@ -236,14 +236,14 @@ class _Writer:
             return [f"on = {{ {', '.join(pairs)} }}"]
         if self._is_shape(on):
             return [f"on = {_quoted(self._shapes.leaf(on))}"]
-        if isinstance(on, Domain):
+        if is_domain(on):
             return [f"on = {_quoted('domain' if on == domain else 'space')}"]
         return [f"on = {_quoted(self._scribe.relation(sp.sympify(on), argument=f'{c.label}: on'))}"]
 
     def _is_shape(self, on: Any) -> bool:
         """Whether a condition names a shape, and not the whole boundary."""
         domain = self._problem.domain
-        return isinstance(on, Domain) and not (on == domain or on == space_of(domain))
+        return is_domain(on) and not (on == domain or on == space_of(domain))
 
     def _name(self, symbol: Any) -> str:
         return next((name for name, c in self._coordinates.items() if c == symbol), str(symbol))

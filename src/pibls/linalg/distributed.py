@@ -17,7 +17,7 @@ from weakref import WeakSet
 import numpy as np
 
 from pibls.errors import ProblemError
-from pibls.linalg.engine import HERE, Demand, Engine, TooLargeError
+from pibls.linalg.engine import HERE, Demand, Engine, Share, TooLargeError
 from pibls.linalg.threads import sensible_threads
 
 LEAST = 5e8
@@ -31,19 +31,6 @@ _LOOK = 0.2  # seconds between two looks
 _ASKED = 5  # times: the client's own heartbeat sometimes overwrites the answer by one without workers
 
 
-@dataclass(frozen=True)
-class Share:
-    """How an elimination is shared, for those who watch it."""
-
-    workers: int
-    need: int
-    """Bytes that a worker will need at most."""
-    limit: int
-    """Bytes that the smallest worker may use; 0 where there is no limit."""
-    done: int = 0
-    tasks: int = 0
-
-
 @dataclass
 class Distributed:
     """The workers of a client; ``told`` hears of what is going to be shared and how far it is."""
@@ -53,6 +40,10 @@ class Distributed:
     _live: WeakSet[Any] = field(default_factory=WeakSet)
     _sent: int = 0
     _share: Share = field(default=Share(0, 0, 0))
+
+    def watched(self, check: Callable[[], None] | None, told: Callable[[Share], object]) -> Engine:
+        self.told = told
+        return self
 
     def limit(self, work: float) -> float:
         threads = sum(threads for threads, _ in self.workers())

@@ -24,6 +24,19 @@ class Demand:
     """The largest task: what it takes in, works on and gives back."""
 
 
+@dataclass(frozen=True)
+class Share:
+    """How an elimination is shared, for those who watch it."""
+
+    workers: int
+    need: int
+    """Bytes that a worker will need at most."""
+    limit: int
+    """Bytes that the smallest worker may use; 0 where there is no limit."""
+    done: int = 0
+    tasks: int = 0
+
+
 class TooLargeError(ProblemError):
     """What was to be shared does not fit into the memory of those who share it."""
 
@@ -46,6 +59,9 @@ class Engine(Protocol):
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
+
+    def watched(self, check: Callable[[], None] | None, told: Callable[[Share], object]) -> Engine:
+        """The same, which calls ``check`` between two tasks, or says how what is shared goes on."""
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         """The values of some handles; what is none is its own value."""
@@ -74,6 +90,9 @@ class Here:
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
+
+    def watched(self, check: Callable[[], None] | None, told: Callable[[Share], object]) -> Engine:
+        return self if check is None else Here(check)
 
 
 HERE = Here()

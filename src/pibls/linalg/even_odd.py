@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.matrix import Structured
 
 
 @dataclass(frozen=True)
-class EvenOdd:
+class EvenOdd(Structured):
     """The rows of the places, [E O]: as many even columns as odd ones.
 
     >>> A = EvenOdd(np.array([[1.0, 2.0]]))
@@ -33,22 +34,29 @@ class EvenOdd:
     @property
     def parts(self) -> tuple[Array, Array]:
         """E and O."""
-        even = self.half.shape[1] // 2
-        return self.half[:, :even], self.half[:, even:]
+        return _halves(self.half)
 
     def __matmul__(self, w: Array) -> Array:
         (first, second), p = self.parts, len(w) // 2
         even, odd = first @ w[:p], second @ w[p:]
         return np.concatenate([even + odd, even - odd])
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
-        """All rows at once, for a solver that knows no other way."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         even, odd = self.parts
         return np.vstack([self.half, np.hstack([even, -odd])])
 
     @cached_property
     def row_norms(self) -> Array:
         return np.tile(np.sqrt(np.einsum("ij,ij->i", self.half, self.half)), 2)
+
+    def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
+        rows, every = scale[: len(self.half)], np.arange(len(self.half))
+        return EvenOddFactorization(*(solver.factor_rows(part, every, rows, cond) for part in self.parts))
+
+
+def _halves(A: Array) -> tuple[Array, Array]:
+    even = A.shape[1] // 2
+    return A[:, :even], A[:, even:]
 
 
 class Pulling(Protocol):
@@ -86,11 +94,11 @@ class EvenOddFactorization(Generic[Factors]):
         )
 
     def leverage(self, values: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         return np.asarray(np.sqrt(0.5) * np.hypot(self.even.leverage(even), self.odd.leverage(odd)))
 
     def influence(self, values: Array, changes: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         e, o = 0.5 * self.even.pulled(even), 0.5 * self.odd.pulled(odd)
         places, images = np.split(changes, 2)
         return np.asarray(np.abs(e + o) @ places + np.abs(e - o) @ images)

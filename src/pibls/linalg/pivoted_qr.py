@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, Rows, norms
+from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.streamed_qr import StreamedFactorization
 
 _SKETCHES = (6, 3)  # sketch with m/6 rows, then m/3; beyond that the full matrix is as cheap
@@ -42,10 +42,9 @@ class PivotedQR:
         self, A: Matrix, scale: Array, cond: float
     ) -> PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]:
         """The same with given row norms and truncation."""
-        if isinstance(A, Rows):
-            ones = np.ones(A.shape[1])
-            return StreamedFactorization(A, scale, lambda R: self.factor_held(R, ones, cond))
-        return self.factor_held(np.asarray(A), scale, cond)
+        found: PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]
+        found = as_matrix(A).factored(lambda held, rows: self.factor_held(held, rows, cond), scale)
+        return found
 
     def factor_held(self, A: Array, scale: Array, cond: float) -> PivotedQRFactorization:
         from scipy.linalg import lapack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix
+from pibls.linalg.matrix import Matrix
 
 
 class Factorization(Protocol):

@@ -10,17 +10,49 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.blocks import Blocks, Strip
 from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.layout import Layout
+from pibls.linalg.matrix import Matrix, Structured
 from pibls.linalg.staircase import Numbers
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Some rows: one dense block (rows, size of the part) for each part that they touch."""
+
+    parts: tuple[int, ...]
+    blocks: tuple[Array, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.blocks[0])
+
+    def at(self, w: Mapping[int, Array]) -> Array:
+        """These rows times the coefficients of the parts."""
+        out = self.blocks[0] @ w[self.parts[0]]
+        for p, B in zip(self.parts[1:], self.blocks[1:], strict=True):
+            out += B @ w[p]
+        return np.asarray(out)
+
+    @property
+    def row_squares(self) -> Array:
+        """‖row‖² of each."""
+        out = np.einsum("ij,ij->i", self.blocks[0], self.blocks[0])
+        for B in self.blocks[1:]:
+            out += np.einsum("ij,ij->i", B, B)
+        return np.asarray(out)
+
 
 Piece = tuple[Strip, ...]
 
 
 @dataclass(frozen=True)
-class Spread:
-    """A block-sparse matrix that may be elsewhere; strips stand in the order of the layout."""
+class Spread(Structured):
+    """A block-sparse matrix that may be elsewhere; strips stand in the order of the layout.
+
+    >>> A = Spread.of([Strip((1,), (np.ones((1, 2)),))], [np.array([0]), np.array([1, 2])])
+    >>> np.asarray(A)
+    array([[0., 1., 1.]])
+    """
 
     engine: Engine = field(repr=False)
     layout: Layout
@@ -30,10 +62,10 @@ class Spread:
     """For each bundle a handle of its strips."""
 
     @classmethod
-    def of(cls, A: Blocks) -> Spread:
-        """A matrix that is here, in one piece."""
-        layout = Layout.of([s.parts for s in A.strips], A.columns, A.groups)
-        return cls(HERE, layout, tuple(map(len, A.strips)), (A.strips,))
+    def of(cls, strips: Sequence[Strip], columns: Sequence[Numbers]) -> Spread:
+        """A matrix that is here, in one piece; ``columns`` says which columns each part has in it."""
+        layout = Layout.of([s.parts for s in strips], columns)
+        return cls(HERE, layout, tuple(map(len, strips)), (tuple(strips),))
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -48,8 +80,12 @@ class Spread:
     @cached_property
     def rows(self) -> tuple[Numbers, ...]:
         """The rows of each bundle."""
+        every = np.arange(self.shape[0], dtype=np.intp)
+        none = every[:0]
         return tuple(
-            np.concatenate([np.empty(0, dtype=np.intp), *(_numbers(self.strips[s]) for s in bundle.strips)])
+            every
+            if len(bundle.strips) == len(self.heights)
+            else np.concatenate([none, *(every[self.strips[s]] for s in bundle.strips)])
             for bundle in self.layout.bundles
         )
 
@@ -91,13 +127,16 @@ class Spread:
                 squares[p] += values
         return [np.where(s > 0, np.sqrt(s), 1.0) for s in squares]
 
-    def blend(self, other: Spread, share: float) -> Spread:
-        """share·A + (1 - share)·B, for a B with the same strips."""
+    def blend(self, other: Any, share: float) -> Matrix:
         shares = [share] * len(self.pieces)
         return replace(self, pieces=tuple(self.each(blended, self.pieces, other.pieces, shares)))
 
+    def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
+        from pibls.linalg import block_qr
+
+        return block_qr.factor(self, scale, cond)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """With all its zeros, for a solver that knows no other way."""
         out = np.zeros(self.shape, order="F")
         for bundle, piece in zip(self.layout.bundles, self.engine.get(self.pieces), strict=True):
             for s, strip in zip(bundle.strips, piece, strict=True):
@@ -106,21 +145,13 @@ class Spread:
         return np.asarray(out, dtype=dtype)
 
 
-def _numbers(rows: slice) -> Numbers:
-    return np.arange(rows.start, rows.stop, dtype=np.intp)
-
-
 def product(piece: Piece, w: Mapping[int, Array]) -> Array:
     """A w in the rows of a piece."""
-    parts = [
-        np.sum([B @ w[p] for p, B in zip(strip.parts, strip.blocks, strict=True)], axis=0) for strip in piece
-    ]
-    return np.concatenate([np.empty(0), *parts])
+    return np.concatenate([np.empty(0), *(strip.at(w) for strip in piece)])
 
 
 def row_norms(piece: Piece) -> Array:
-    parts = [np.sqrt(np.sum([np.einsum("ij,ij->i", B, B) for B in strip.blocks], axis=0)) for strip in piece]
-    return np.concatenate([np.empty(0), *parts])
+    return np.asarray(np.sqrt(np.concatenate([np.empty(0), *(strip.row_squares for strip in piece)])))
 
 
 def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
@@ -130,7 +161,7 @@ def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
         weights = scale[row : row + len(strip)] ** -2
         row += len(strip)
         for p, B in zip(strip.parts, strip.blocks, strict=True):
-            squares = np.einsum("ij,ij,i->j", B, B, weights)
+            squares = weights @ np.square(B)
             out[p] = out[p] + squares if p in out else squares
     return out
 

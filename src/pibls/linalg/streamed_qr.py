@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.protocol import Factorization
-from pibls.linalg.rows import Rows
+
+if TYPE_CHECKING:
+    from pibls.linalg.rows import Rows
 
 _BLOCK = 32
 F = TypeVar("F", bound=Factorization)

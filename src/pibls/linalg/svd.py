@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, Rows
+from pibls.linalg.matrix import Matrix, as_matrix
 from pibls.linalg.streamed_qr import StreamedFactorization
 
 
@@ -18,12 +18,9 @@ class SVD:
     cond: float | None = None
 
     def factor(self, A: Matrix) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
-        if isinstance(A, Rows):
-            return StreamedFactorization(A, np.ones(A.shape[0]), self.factor_held)
-        return self.factor_held(np.asarray(A))
-
-    def factor_held(self, A: Array) -> SVDFactorization:
-        return SVDFactorization(A, self.cond)
+        found: SVDFactorization | StreamedFactorization[SVDFactorization]
+        found = as_matrix(A).factored(lambda held, _: SVDFactorization(held, self.cond), np.ones(A.shape[0]))
+        return found
 
 
 @dataclass

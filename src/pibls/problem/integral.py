@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain, space_of, time_of
+from pibls.domain import Domain, is_domain, space_of, time_of
 from pibls.errors import ProblemError
 from pibls.problem.checks import is_scalar
 from pibls.problem.form import Form, Language
@@ -144,9 +144,9 @@ def extent_of(over: Any, domain: Domain, label: str, as_on: bool = False) -> Ext
     space = space_of(domain)
     if over is None:
         return Within(None)
-    if getattr(over, "__name__", "") == "boundary" and isinstance(getattr(over, "__self__", None), Domain):
+    if getattr(over, "__name__", "") == "boundary" and is_domain(getattr(over, "__self__", None)):
         over, as_on = over.__self__, True
-    if not isinstance(over, Domain) or isinstance(over, type) or as_on:
+    if not is_domain(over) or as_on:
         return Along(part_of(over, space, f"{label}: over"))
     if time_of(over) is not None or tuple(over.coordinates) != tuple(space.coordinates):
         raise ProblemError(

@@ -15,7 +15,18 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, Domain, box_of, faces_of, leaves_of, lengths_of, space_of, time_of, within
+from pibls.domain import (
+    Boundary,
+    Domain,
+    box_of,
+    faces_of,
+    is_domain,
+    leaves_of,
+    lengths_of,
+    space_of,
+    time_of,
+    within,
+)
 from pibls.domain.checks import real_number
 from pibls.domain.cloud import Cloud
 from pibls.domain.level import Level
@@ -42,7 +53,7 @@ def region_of(condition: Any, domain: Domain) -> Region:
         return _spot(on, domain, condition.label)
     if isinstance(on, (Boolean, bool, np.bool_)):
         return _related(on if isinstance(on, Boolean) else sp.sympify(bool(on)), domain, condition.label)
-    if isinstance(on, Domain) and not isinstance(on, type):
+    if is_domain(on):
         return _owned(on, domain, condition.label)
     raise ProblemError(
         f"{condition.label}: on",
@@ -58,7 +69,7 @@ def part_of(on: Any, domain: Domain, label: str) -> Region:
     found: Region | None = None
     if isinstance(on, Boolean):
         found = _related(on, domain, label)
-    elif isinstance(on, Domain) and not isinstance(on, type):
+    elif is_domain(on):
         found = _owned(on, domain, label)
     if found is None or not (found.is_boundary or found.plane() is not None or found.is_rim):
         raise ProblemError(

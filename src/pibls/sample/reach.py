@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pibls.domain import Box, Domain, Interval, box_of, space_of, time_of
-from pibls.domain.time import During
+from pibls.domain import Domain, box_of, full
 from pibls.solution import Solution
 
 _SAME = 1e-9
@@ -19,15 +18,5 @@ def reach_of(solution: Solution) -> Domain:
     slack = _SAME * (stop - start)
     if low <= start + slack and high >= stop - slack:
         return domain
-    return _between(domain, axis, max(low, float(start)), min(high, float(stop)))
-
-
-def _between(domain: Domain, axis: int, low: float, high: float) -> Domain:
-    symbol = domain.coordinates[axis]
-    if symbol == time_of(domain):
-        return During(space_of(domain), symbol, low, high)
-    if isinstance(domain, Interval):
-        return Interval(symbol, low, high)
-    if isinstance(domain, Box):
-        return Box({**dict(zip(domain.coordinates, domain.bounds, strict=True)), symbol: (low, high)})
-    return domain  # a shape of one's own: what is not known is not a number
+    # Of a shape of one's own, what is not known is not a number.
+    return full(domain).between(axis, max(low, float(start)), min(high, float(stop))) or domain

@@ -5,30 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
+from pibls.basis.waves import WaveBasis
 from pibls.linalg.threads import sensible_threads
-from pibls.search.bench import Bench
-from pibls.search.counts import ROUGH, default_points
+from pibls.search.bench import Bench, stream
+from pibls.search.counts import default_points
 from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
-from pibls.search.pieced import fitted
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
+from pibls.search.thresholds import COUNTS
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
-from pibls.space import Cells, Choice, Space, Whole, ties_of
+from pibls.space import Choice, Space, Whole, ties_of
 from pibls.status import Status
-from pibls.system.cells import CellSystem
-from pibls.system.even_odd import EvenOddSystem, Inversion
+from pibls.system.even_odd import Inversion
 from pibls.system.judging import Judged, residuals_at
-from pibls.system.points import Points, place
-from pibls.system.streaming import StreamedSystem, held_or_streamed
-from pibls.system.system import System
+from pibls.system.kinds import AnySystem, Assembled
+from pibls.system.known import Known
+from pibls.system.points import Points
+from pibls.system.streaming import held_or_streamed
 from pibls.system.tied import TiedSystem
 
 
@@ -57,12 +59,12 @@ class Attempt:
         """What was found: a space and coefficients."""
         return self.space, self.outcome.w
 
-    @property
+    @cached_property
     def relative(self) -> float:
         """The worst held-out residual, relative to the terms it is made of."""
         return _worst(self.residuals)
 
-    @property
+    @cached_property
     def sizes(self) -> Array:
         """max|u| of each unknown."""
         return np.asarray(np.abs(self.values).max(axis=1, initial=0.0))
@@ -91,7 +93,7 @@ def attempt(
     if points is None:
         inversion = bench.inversion if method is None else None
         rough = start is not None and start.relative > bench.limits.rough_above
-        points = default_points(spec, bench.domain, ROUGH if rough else bench.density)
+        points = default_points(spec, bench.domain, COUNTS.rough if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
@@ -100,25 +102,26 @@ def attempt(
         outcome = _solve(
             system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
         )
-        full = replace(outcome, w=outcome.w[system.index]) if isinstance(system, TiedSystem) else outcome
+        full = replace(outcome, w=system.full(outcome.w))
         found, values = judge(bench, space, full.w) if judged else ({}, np.empty((lowered.unknowns, 0)))
         residuals = norms_by_name(found)
         probed = UNPROBED
-        if isinstance(system, (System, TiedSystem, EvenOddSystem)) and (
-            probe or _may_wander(bench, outcome, residuals)
-        ):
-            probed = probed_at(bench, system, outcome, key, exactly=probe)
+        if system.probed is not None and (probe or _may_wander(bench, outcome, residuals)):
+            probed = probed_at(bench, system.probed, outcome, key, exactly=probe)
     outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    fronts: int = getattr(system, "fronts", 1)
-    work = dense(system.shape[1] // fronts, fronts * outcome.steps, len(lowered.residuals))
+    work = dense(system.shape[1] // system.fronts, system.fronts * outcome.steps, len(lowered.residuals))
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 
 
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     """The space of a basis: shared by all unknowns, unless the basis knows better."""
-    rng, unknowns = bench.stream(1, key), bench.lowered.unknowns
+    unknowns = bench.lowered.unknowns
+    if hasattr(spec, "frequencies"):
+        kept = _frequencies(cast("Any", spec), len(bench.box), bench.seed, key)
+        return Whole.shared(WaveBasis.over(bench.box, kept), unknowns)
+    rng = bench.stream(1, key)
     if bench.pieced is not None:
         return bench.pieced.drawn(spec, rng)
     own = getattr(spec, "space", None)
@@ -128,34 +131,41 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
 
 
+@lru_cache(maxsize=64)
+def _frequencies(spec: Any, d: int, seed: int, key: int) -> Array:
+    """Of waves that any problem with so many coordinates has: do not write into them."""
+    found: Array = spec.frequencies(d, stream(seed, 1, key))
+    return found
+
+
 def system_in(
     bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
-) -> System | StreamedSystem | CellSystem | EvenOddSystem:
+) -> Assembled:
     """The system of a problem in a space; with an inversion in two halves, if the space has them."""
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
-    where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
-    if inversion is not None and inversion.serves(space, points):
-        return inversion.system(bench.lowered, where, cast("Whole", space))
-    if isinstance(space, Cells):
-        return scattered_system(bench, space, where)
-    assert isinstance(space, Whole)
-    return held_or_streamed(bench.lowered, where, space)
+    whole = space.whole
+    if inversion is not None and whole is not None and inversion.serves(whole, points):
+        return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
+    (placed,) = bench.placed(points, key)
+    if space.cells is not None:
+        return scattered_system(bench, space.cells, placed.points)
+    assert whole is not None
+    return held_or_streamed(bench.lowered, placed, whole)
 
 
-def tied(
-    system: System | StreamedSystem | CellSystem | EvenOddSystem, spec: Choice, unknowns: int
-) -> System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem:
+def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
     """The same, with one coefficient for what is one function of several unknowns."""
     fields = getattr(spec, "fields", ())
-    if not fields or isinstance(system, (CellSystem, EvenOddSystem)):
+    whole = system.in_one_piece
+    if not fields or whole is None:
         return system
-    return TiedSystem(system, ties_of(system.space, fields, unknowns))
+    return TiedSystem(whole, ties_of(whole.space, fields, unknowns))
 
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    shares = shares_in(bench, space) if isinstance(space, Cells) else {}
+    shares = shares_in(bench, space.cells) if space.cells is not None else {}
     lowered, box = bench.lowered, bench.box
     if shares:  # over layers only a rule of every cell is a rule
         rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
@@ -176,9 +186,10 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
     out = np.zeros(bench.lowered.unknowns)
     means: dict[str, Array] = {}
     for r in bench.lowered.residuals:
-        known, found = bench.known.get(id(r)), residuals.get(r.name)
-        if known is None or found is None or r.nonlinear or r.region.is_inside:
+        found = residuals.get(r.name)
+        if found is None or r.nonlinear or r.region.is_inside or not len(bench.held_out[r.region]):
             continue
+        known = Known.of(r, bench.held_out[r.region], bench.known)
         if r.region.is_sum:
             mine = means.setdefault(r.name, np.zeros(bench.lowered.unknowns))
             weights = np.abs(np.asarray(bench.held_out[r.region].weights)).ravel()
@@ -208,11 +219,11 @@ def _may_wander(bench: Bench, outcome: Outcome, residuals: Mapping[str, Norms]) 
 
 def _seen(space: Space, bench: Bench) -> Space:
     """A function as the system asks for it."""
-    return space if bench.pieced is None else fitted(space, bench.lowered.unknowns)
+    return space if bench.pieced is None else space.in_every_piece(bench.lowered.unknowns)
 
 
 def _solve(
-    system: System | StreamedSystem | CellSystem | TiedSystem | EvenOddSystem,
+    system: AnySystem,
     bench: Bench,
     method: Method | None,
     start: Attempt | None,
@@ -225,14 +236,15 @@ def _solve(
     rng = bench.stream(3, key)
     if method is not None:
         return method.solve(system, rng)
-    if isinstance(system, (CellSystem, EvenOddSystem)):
+    whole = system.in_one_piece
+    if whole is None:
         return plain.solve(system, rng)
     if start is not None and start.relative < bench.limits.trust_start:
-        return warm(system, _seen(start.space, bench), start.w, start.relative, plain)
+        return warm(whole, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
         nothing = np.empty(0)
         relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
         # A guess that is a solution already is not smoothed away by the first step.
         relative = relative if relative < bench.limits.rough_above else 1.0
-        return warm(system, _seen(guess, bench), nothing, relative, plain)
-    return from_scratch(system, plain, bench, rng)
+        return warm(whole, _seen(guess, bench), nothing, relative, plain)
+    return from_scratch(whole, plain, bench, rng)

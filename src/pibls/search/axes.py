@@ -23,7 +23,7 @@ from pibls.basis.splines import Splines
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
-from pibls.search.thresholds import AXES
+from pibls.search.thresholds import AXES, RATES, SIZES
 from pibls.space import Lattice
 from pibls.system.boxed import Boxed, Side
 
@@ -84,11 +84,11 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
         cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
         if waves[axis] > 0:
             n = AXES.waves
-            per = 2.0 * n / math.e * (AXES.phase * bench.tol) ** (1.0 / n) / math.pi
+            per = 2.0 * n / math.e * (SIZES.phase * bench.tol) ** (1.0 / n) / math.pi
             cuts |= set(np.linspace(low, high, max(math.ceil(waves[axis] / per), 1) + 1).tolist())
         for site in found:
             if site.axis == axis:
-                cuts |= _graded(float(low), float(high), site.level, AXES.per_degree * n / site.rate)
+                cuts |= _graded(float(low), float(high), site.level, RATES.per_degree * n / site.rate)
         edges.append(_resolving(tuple(sorted(cuts)), lines[axis], n))
         sizes.append(n)
     assert len(edges) == d
@@ -152,14 +152,13 @@ def _finer(
     smooth = open_ & ~towards
     levels = np.where(towards, np.clip(np.ceil(missing / AXES.gained), 1, AXES.levels_at_once), 0).astype(int)
     rate = np.maximum(rate, AXES.least_rate)
-    best: tuple[float, int, Array] | None = None
+    best: tuple[float, int, npt.NDArray[np.bool_]] | None = None
     for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
-        halvings = np.where(lacking > 0, np.ceil(np.log2(1.0 + lacking / (AXES.halved * rate * size))), 0.0)
-        halvings = np.minimum(halvings, AXES.at_once)
-        total = size**power * float((2.0**halvings).sum() + levels.sum())
+        halved = lacking > 0  # once: more of what is not resolved at all would be too many
+        total = float(size**power * (P + halved.sum() + levels.sum()))
         if best is None or total < best[0]:
-            best = total, size, halvings
+            best = total, size, halved
     assert best is not None
     joined = _joined(edges, fallen, limit, kept) if not towards.any() else set()
     out = [edges[0]]
@@ -171,9 +170,8 @@ def _finer(
             steps = AXES.towards ** np.arange(1.0, levels[p] + 1.0)
             out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
             out += (b - (b - a) * steps).tolist() if p == P - 1 else []
-        else:
-            parts = int(2 ** best[2][p])
-            out += [a + i / parts * (b - a) for i in range(1, parts)]
+        elif best[2][p]:
+            out.append(0.5 * (a + b))
         out.append(b)
     return tuple(out), best[1]
 

@@ -32,7 +32,7 @@ def corner_functions(still: LoweredProblem, space: Domain) -> tuple[tuple[Basis,
         powers = [corner.first_power(k) for k in range(still.unknowns)]
         if min((p for p in powers if p is not None), default=np.inf) > ROOMS.weakest:
             continue
-        for spec in functions_at(corner, still, space):
+        for spec in functions_at(corner, still, space, wholly=False):
             terms = tuple(t for t in spec.terms if t[0] + t[1] <= ROOMS.corner_power)
             if terms:
                 made = Singular(spec.tip, terms).draw(box_of(space), rng)

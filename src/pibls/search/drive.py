@@ -13,8 +13,7 @@ from pibls.basis import BasisSpec
 from pibls.diagnose.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
-from pibls.linalg.distributed import Distributed
-from pibls.linalg.engine import HERE, Engine, Here
+from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
 from pibls.problem import Problem
@@ -47,7 +46,6 @@ from pibls.system.points import Points, place
 
 _MISSED = 10.0  # times its error: what a solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
-_RESOLVED = 1e-6  # held-out residual, relative to its own terms, that counts as solved
 
 
 @dataclass(frozen=True)
@@ -216,10 +214,8 @@ def _searched(
     *,
     divided: bool = True,
 ) -> Answer:
-    if isinstance(bench.engine, Distributed):
-        bench.engine.told = budget.tell_share
-    elif request.time_limit is not None:
-        bench = replace(bench, engine=Here(budget.check))
+    check = None if request.time_limit is None else budget.check
+    bench = replace(bench, engine=bench.engine.watched(check, budget.tell_share))
     search = Search(bench, budget, request.points, request.method, request.guess, later, around)
     search.divided = divided
     search.run()
@@ -267,11 +263,12 @@ def _as_given(bench: Bench, request: Request) -> Answer:
         method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
     found = attempt(bench, spec, request.points, method, key=0)
     status = found.outcome.status
-    if status is Status.SOLVED and not found.relative <= _RESOLVED:
+    if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
         status = Status.UNRESOLVED
 
     def error() -> ErrorEstimate:
-        second = attempt(bench, rescaled(spec), request.points, method, key=1)
+        # At other points, too: given ones may be few.
+        second = attempt(replace(bench), rescaled(spec), request.points, method, key=1)
         error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
         return at_least(error, misfits(bench, found.residuals))
 

@@ -18,6 +18,7 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import BasisSpec, Joined
+from pibls.basis.singular import as_singular
 from pibls.diagnose.holes import Around, holes_of, outer_faces
 from pibls.diagnose.layers import layers_of
 from pibls.diagnose.singular import Corner, corners_of, functions_at
@@ -82,7 +83,9 @@ class Enrichment:
             self,
             parts=parts,
             around=around,
-            inner=np.concatenate([self.inner, around.inside(self.domain)]) if around.depth else self.inner,
+            inner=np.concatenate([self.inner, around.inside(self.domain)])
+            if around.kind.depth
+            else self.inner,
             rim=rim if self.rim is None else join([self.rim, rim], rim.points.shape[1]),
         )
 
@@ -132,11 +135,10 @@ class Enrichment:
         """What of it lies in a piece of the domain; what is nowhere in particular is in all of them."""
         if not self:
             return self
-        tips = [getattr(p, "tip", None) for p in self.parts]
         parts = tuple(
             p
-            for p, tip in zip(self.parts, tips, strict=True)
-            if tip is None or bool(locates(tip.inside[None, :])[0])
+            for p, own in zip(self.parts, map(as_singular, self.parts), strict=True)
+            if own is None or bool(locates(own.tip.inside[None, :])[0])
         )
         near, inner = (X[locates(X)] if len(X) else X for X in (self.near, self.inner))
         rim = None if self.rim is None else self.rim.select(locates(self.rim.points))

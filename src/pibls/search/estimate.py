@@ -139,7 +139,7 @@ def estimated(
             each.append(ErrorEstimate(np.inf, np.inf))
             continue
         largest = float(np.abs(d).max(initial=0.0))
-        mean = float(np.sqrt(np.mean(m**2))) if m.size else largest
+        mean = math.sqrt(float(m @ m) / len(m)) if m.size else largest
         each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor))
     history: tuple[tuple[float, float], ...] = ()
     if where.axis is not None and np.isfinite(difference).all():

@@ -2,7 +2,7 @@ r"""N ↦ basis: waves at any width, with the scale that the width demands, stre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pibls.basis import BasisSpec, Waves
 from pibls.basis.scale import scale_for
@@ -15,7 +15,7 @@ class WaveFamily:
     """Waves with |w| ≤ R(N, d), stretched per coordinate."""
 
     stretch: tuple[float, ...]
-    low: float = FAMILY.low_share
+    low: float = field(default_factory=lambda: FAMILY.low_share)
     """The share of functions of one or two coordinates."""
     subsets: tuple[tuple[int, ...], ...] = ()
     """Where functions of some coordinates alone make up nearly all of it: which ones (`search.coupled`)."""
@@ -56,7 +56,7 @@ class WaveFamily:
         stretch = tuple(s * (factor if i == axis else others) for i, s in enumerate(self.stretch))
         return replace(self, stretch=stretch)
 
-    def shares(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
+    def others(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
         """The same with fewer functions of few coordinates, or of those ``subsets`` alone."""
         if len(self.stretch) <= 3 or self.subsets:
             return []
@@ -70,7 +70,7 @@ class WaveFamily:
             return []
         return [self.leaning(axis, 2.0) for axis in range(len(self.stretch))]
 
-    def further(self, before: WaveFamily) -> list[WaveFamily]:
-        """One more step in the direction that led here from ``before``."""
-        stretch = tuple(a * a / b for a, b in zip(self.stretch, before.stretch, strict=True))
+    def further(self, before: tuple[float, ...]) -> list[WaveFamily]:
+        """One more step in the direction that led here from the stretch ``before``."""
+        stretch = tuple(a * a / b for a, b in zip(self.stretch, before, strict=True))
         return [replace(self, stretch=stretch)]

@@ -24,19 +24,19 @@ from pibls.search.followed import Demand, Followed, Window
 from pibls.search.given import sizes_given
 from pibls.search.grading import Grading
 from pibls.search.march import (
-    NONE,
     SHORT,
     Easing,
     March,
     NoWindowError,
     between,
+    faded,
     lengthened,
     shortened,
 )
 from pibls.search.newton import Past, WindowSolver
 from pibls.search.resolution import Resolution
 from pibls.search.rough import RoughFollower, travels
-from pibls.search.tails import left_between, spectra, tails_of
+from pibls.search.tails import left_between, rounding_of, spectra, tails_of
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.system.lines import Lines
@@ -80,7 +80,7 @@ class LineFollower(March[Held, Resolution]):
     """Those of the windows."""
     waves: bool = True
     """Whether periodic coordinates have waves instead of cells."""
-    halvings = LINES.halvings
+    halves = True
     _noise: float = 1.0
     _began: float = 0.0
     """Where the beginning was, or the last switch."""
@@ -185,7 +185,7 @@ class LineFollower(March[Held, Resolution]):
     def _resolved(self, state: State) -> State:
         """The beginning, at a resolution that has it, as far as it can be had."""
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
-        wanted = max(LINES.begun * self.demand.tail, 1e-14)
+        wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
         for _ in range(LINES.rounds):
             across = spectra(state.resolution, state.rates)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
@@ -205,7 +205,7 @@ class LineFollower(March[Held, Resolution]):
     def _window(self, held: Held, t: float, h: float) -> tuple[Window, Held, float] | str:
         state, past = held
         first, total = past is None, self.course.total
-        easing = Easing(self.demand, max(1.0, 0.7 * self._noise))
+        easing = Easing(self.demand, faded(self._noise))
         in_cells = len(state.resolution.sizes) == 1
         begins = first or self.course.is_switched(t)
         if begins:
@@ -215,13 +215,15 @@ class LineFollower(March[Held, Resolution]):
         if begins:
             lines = self._lines(state.resolution)[0]
             misfit = self._beginning.misfit(state, lines, self.course.beside(t, 1.0))
-            layered = misfit > max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
+            layered = misfit > self.demand.misfit
             rough = spectra(state.resolution, state.rates).max() > LINES.seam * self.demand.tail
             if (layered or (first and rough)) and self._travels(state):
                 return _KINKS
             if layered:
                 h = LINES.first[in_cells] * total
-        for attempt in range(MARCH.tries):
+        attempt = -1
+        while True:
+            attempt += 1
             self.tries += 1
             self.check(t, -1, len(state.resolution.tree))
             stop = self.course.reached(t, h)
@@ -232,7 +234,7 @@ class LineFollower(March[Held, Resolution]):
             except NoWindowError:
                 h *= 0.4
                 continue
-            along, across, sizes = self._tails(state, U)
+            along, across, sizes = self._tails(state, U, t, stop)
             residual = self._left(state, U, t, stop)
             wide, between = float(across.max()), float(residual.max())
             if not all(map(math.isfinite, (along, wide, between))):
@@ -287,7 +289,6 @@ class LineFollower(March[Held, Resolution]):
             h *= shortened(asked, along, between, self.moments)
             if layered:
                 h = max(h, LINES.ratio * since)
-        return NONE
 
     def _accepted(self, solved: _Solved, along: float, across: Array) -> tuple[Window, Held, float]:
         state, t, stop = solved.state, solved.t, solved.stop
@@ -304,8 +305,17 @@ class LineFollower(March[Held, Resolution]):
         lines, _ = self._lines(state.resolution)
         return self._solver.solve(lines, state, past, t, stop, self._sizes)
 
-    def _tails(self, state: State, U: Array) -> tuple[float, Array, Array]:
-        return tails_of(self.places, state.resolution, U, self._solver.series(state, U), self._sizes)
+    def _tails(self, state: State, U: Array, t: float, stop: float) -> tuple[float, Array, Array]:
+        series = self._solver.series(state, U)
+        found = tails_of(self.places, state.resolution, U, series, self._sizes)
+        tail = self.demand.tail
+        if len(self._sizes) == 1 or max(found[0], float(found[1].max())) <= tail:
+            return found
+        lines, st = self._lines(state.resolution)[0], self._solver.stages
+        rates = st.rates(U, state.rates, lines.highest, stop - t)
+        moments = lines.at(self.course.moments(t, stop, st.nodes))
+        off = rounding_of(self.places, moments, rates, abs(stop - self.evolution.start))
+        return tails_of(self.places, state.resolution, U, series, self._sizes, off / tail)
 
     def _left(self, state: State, U: Array, t: float, stop: float) -> Array:
         _, checks = self._lines(state.resolution)

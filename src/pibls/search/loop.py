@@ -43,6 +43,8 @@ class Search:
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
+    waiting: bool = False
+    """Whether what divides the domain is still to be asked: after the first waves, which mostly end it."""
     weak: Plan | None = None
 
     def _begin(self) -> None:
@@ -57,19 +59,27 @@ class Search:
             # Beside a corner of a system nothing is gained by waves alone.
             alone = bool(self.bench.extra.fields)
             self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
-        if self.divided and self.points is None and self.method is None:
-            divided = [
-                *self._followed(),
-                ProductPlan(self.bench, self.budget, guess=self.guess),
-                CellPlan(self.bench, self.budget, guess=self.guess),
-            ]
-            able = [plan for plan in divided if plan.offer() is not None]
-            # Across a jump no wave is smooth: there, only what has faces there will do.
-            faces = self.bench.lowered.interfaces
-            if faces.planes and able and (faces.inside or self.bench.evolution is not None):
-                self.plans, self.later, self.around = able, None, None
-            else:
-                self.plans += able
+        faces = self.bench.lowered.interfaces
+        if not self.divided or self.points is not None or self.method is not None:
+            return
+        if not self.bench.extra.strong and self.bench.evolution is None and not faces.planes:
+            self.waiting = True
+            return
+        able = self._divided()
+        # Across a jump no wave is smooth: there, only what has faces there will do.
+        if faces.planes and able and (faces.inside or self.bench.evolution is not None):
+            self.plans, self.later, self.around = able, None, None
+        else:
+            self.plans += able
+
+    def _divided(self) -> list[Plan]:
+        """Plans that divide the domain, or follow an evolution."""
+        divided = [
+            *self._followed(),
+            ProductPlan(self.bench, self.budget, guess=self.guess),
+            CellPlan(self.bench, self.budget, guess=self.guess),
+        ]
+        return [plan for plan in divided if plan.offer() is not None]
 
     def _followed(self) -> list[Plan]:
         """Plans that follow an evolution, which take a while to import: where there is none, none."""
@@ -83,7 +93,6 @@ class Search:
             OrbitPlan(self.bench, self.budget),
             WindowPlan(self.bench, self.budget, way=InMoments()),
             WindowPlan(self.bench, self.budget, way=InRooms()),
-            WindowPlan(self.bench, self.budget),
         ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
@@ -119,6 +128,9 @@ class Search:
 
     def _spend(self) -> None:
         while True:
+            if self.waiting and self.plans[0].best is not None:
+                self.waiting = False
+                self.plans += self._divided()
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
             if self.later is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_at_corners(self.later())

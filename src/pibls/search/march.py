@@ -23,7 +23,6 @@ from pibls.search.followed import Demand, Followed, Window
 from pibls.search.thresholds import MARCH
 
 SHORT = "no window is short enough"
-NONE = "no window was accepted"
 LOST = "the second solution was lost"
 
 Check = Callable[[float, int, int], None]
@@ -57,7 +56,6 @@ class Course:
     switched: tuple[float, ...] = ()
     even: float = 1.6
     """Windows that much shorter than what is left are made half of it."""
-    shortest: float = MARCH.shortest
 
     @classmethod
     def of(cls, e: Evolution, lowered: LoweredProblem, **more: float) -> Course:
@@ -104,7 +102,7 @@ class Course:
 
     def reached(self, t: float, h: float) -> float | None:
         """Where a window of that length ends; None where it is too short to be one."""
-        if h < max(self.shortest * self.total, 4e-16 * abs(t)):
+        if h < max(MARCH.shortest * self.total, 4e-16 * abs(t)):
             return None
         stop, end = t + self.sign * h, self.end(t)
         return end if self.sign * (end - stop) < 1e-12 * self.total else stop
@@ -165,6 +163,16 @@ class Easing:
         return self.factor < MARCH.hopeless
 
 
+def faded(noise: float) -> float:
+    """How much more than was asked for a window may leave, after one that left ``noise`` times as much."""
+    return max(1.0, MARCH.fading * noise)
+
+
+def left_by_newton(tail: float) -> float:
+    """What Newton's method may leave in a window whose tail may be that large."""
+    return max(MARCH.left * tail, 1e-15)
+
+
 def shortened(asked: Demand, along: float, between: float, moments: int) -> float:
     """How much shorter the next try is, after a tail in time and a residual between the moments."""
     ratio = min(asked.tail / along, asked.residual / max(between, 1e-300))
@@ -187,8 +195,8 @@ class March(ABC, Generic[S, R]):
     tries: int = 0
     rough: float | None = None
     """Since when the beginning was not resolved."""
-    halvings: ClassVar[int] = 0
-    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
+    halves: ClassVar[bool] = False
+    """Whether a window of the second solution, whose windows are given, is halved where it fails."""
     layers: dict[float, float] = field(default_factory=dict)
     """Where the beginning, or what begins at a switch, contradicts what holds at the sides: when that is, and
     from when on anything is promised."""
@@ -261,7 +269,7 @@ class March(ABC, Generic[S, R]):
                     window, state = self._given(state, t, ends[-1], chosen)
                 except NoWindowError:
                     halvings += 1
-                    if halvings > self.halvings:
+                    if halvings > (MARCH.halvings if self.halves else 0):
                         return self._followed(LOST)
                     ends.append(0.5 * (t + ends[-1]))
                     continue

@@ -1,10 +1,9 @@
 r"""u over (t₀, t₁), then over (t₁, t₂), …: an ordinary differential equation, one short window after another.
 
-What `search.windows` does in space and time, for problems of one coordinate, where a window must cost next to
-nothing: all of them share one set of points and tables (`basis.radau`), and a window is Newton's method for a
-few dozen numbers (`solver.collocation`). Its length follows from how far the Chebyshev coefficients of the
-solution have fallen in it; it is accepted when they and the residual between the points are small. A window
-that was too long is where the shorter one starts from.
+A window must cost next to nothing: all of them share one set of points and tables (`basis.radau`), and a
+window is Newton's method for a few dozen numbers (`solver.collocation`). Its length follows from how far the
+Chebyshev coefficients of the solution have fallen in it; it is accepted when they and the residual between
+the points are small. A window that was too long is where the shorter one starts from.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pibls.basis.radau import Radau
 from pibls.search.evolution import Evolution
 from pibls.search.followed import Demand
 from pibls.search.initial import Beginning, Kick
-from pibls.search.march import NONE, SHORT, Course, follow
+from pibls.search.march import SHORT, Course, faded, follow, left_by_newton
 from pibls.search.thresholds import MARCH, ORBITS
 from pibls.solver.collocation import Collocation, Piece, Settled
 from pibls.space import Whole, Windows
@@ -120,7 +119,7 @@ class Orbit:
     @cached_property
     def course(self) -> Course:
         e, kicks = self.evolution, tuple(k.t for k in self.kicks)
-        return Course(e.start, e.stop, kicks, even=1.4, shortest=ORBITS.shortest)
+        return Course(e.start, e.stop, kicks, even=1.4)
 
     def run(self) -> Path:
         """All windows; where it cannot go on, those until there."""
@@ -189,10 +188,10 @@ class Orbit:
         """One accepted window and the length for the next; or why there is none."""
         before: tuple[float, float] | None = None
         probed: tuple[float, float] | None = None
-        easing = max(1.0, ORBITS.fading * self._noise)
+        easing = faded(self._noise)
         rejected: Piece | None = None
         most, failures = MARCH.growth, 0
-        for _ in range(MARCH.tries):
+        while True:
             self.check(t, len(self._done))
             stop = self.course.reached(t, length)
             if stop is None:
@@ -244,11 +243,10 @@ class Orbit:
             if before is None or length <= 0.75 * before[1] or worst <= 0.3 * before[0]:
                 before = (worst, length)  # a little shorter says nothing
             share = MARCH.safe * worst ** (-1.0 / (ORBITS.tail_from * self._radau.s))
-            length, rejected = length * min(max(share, ORBITS.rejected[0]), ORBITS.rejected[1]), settled.piece
-        return NONE
+            length, rejected = length * max(share, ORBITS.rejected), settled.piece
 
     def _settle(self, piece: Piece) -> Settled | None:
-        tolerance = max(ORBITS.left * self.asked.tail, 1e-15)
+        tolerance = left_by_newton(self.asked.tail)
         settled = self.collocation.settle(piece, self._scale, tolerance)
         if settled is not None:
             self.effort += settled.steps
@@ -302,7 +300,7 @@ class Orbit:
         return float(max(min(factor, limit), ORBITS.anyway[1] if factor > ORBITS.anyway[0] else 0.0))
 
     def _guess(
-        self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = ORBITS.taylor
+        self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = 0
     ) -> Piece:
         """The Taylor polynomial of the highest derivatives at the end of the last window."""
         r, z = self._radau, []

@@ -24,7 +24,7 @@ from pibls.search.initial import Beginning, beginning_of, kicks_of
 from pibls.search.orbit import Orbit, Path
 from pibls.search.plan import Offer, Plan
 from pibls.search.shadow import Shadow, shadow
-from pibls.search.thresholds import ORBITS
+from pibls.search.thresholds import FOLLOWING, ORBITS
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
 from pibls.status import Status
@@ -88,7 +88,7 @@ class OrbitPlan(Plan):
                 self.status = Status.STALLED
                 return
             found = self._judged(path, time.perf_counter() - began)
-            known = self.best, self.error
+            known = self.best, self.error, dict(self.notes)
             self.best, self.error = found, UNCHECKED
             self._tell(path, found, None)
             second = self._second(path)
@@ -98,8 +98,7 @@ class OrbitPlan(Plan):
             if self.excess(found, self.error) > bench.limits.lost:
                 self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
-        if known[1].max < self.error.max and path.stopped is None:
-            self.best, self.error = known  # asked for more, rounding left more
+        self.keep_better(*known)
 
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)
@@ -187,11 +186,11 @@ class OrbitPlan(Plan):
     def _where(self, path: Path) -> Where:
         """Places in every window; the norm's points are those that the evolution has reached."""
         edges = path.edges
-        U = spread(max(ORBITS.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
+        U = spread(max(FOLLOWING.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
         X = (edges[:-1, None] + np.diff(edges)[:, None] * U).reshape(-1, 1)
-        if len(X) > ORBITS.most_places:
-            X = X[:: len(X) // ORBITS.most_places + 1]
+        if len(X) > FOLLOWING.most:
+            X = X[:: len(X) // FOLLOWING.most + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
         even = self.bench.where.even
         return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)

@@ -18,16 +18,19 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.domain import box_of
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
-from pibls.problem import Jet, Region
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
-from pibls.search.thresholds import PIECED
+from pibls.search.family import WaveFamily
+from pibls.search.thresholds import ENRICH, PIECED
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
+from pibls.system.known import Placed
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
@@ -58,6 +61,11 @@ class PieceFamily:
     dimension: int
 
     @property
+    def stretch(self) -> tuple[float, ...]:
+        """The same along all coordinates."""
+        return (1.0,) * self.dimension
+
+    @property
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
         some = any(self.gaps)
@@ -73,6 +81,14 @@ class PieceFamily:
         unit = nodes / sum(self.shares)
         specs = [self._of(unit * w, g, shrink) for w, g in zip(self._first, self.gaps, strict=True)]
         return PerPiece(tuple(specs))
+
+    def others(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
+        """None: pieces are in few dimensions."""
+        return []
+
+    def neighbours(self) -> list[WaveFamily]:
+        """None: waves of a piece lean nowhere."""
+        return []
 
     def _of(self, nodes: float, mine: Sequence[tuple[tuple[float, ...], float]], shrink: float) -> BasisSpec:
         waves = self._waves(nodes, shrink)
@@ -114,7 +130,7 @@ class Pieced:
         """What is added in each piece."""
         return tuple(self.extra.within(p.locates) for p in self.pieces)
 
-    def joined(self, spec: PerPiece, share: float, extra: Enrichment) -> PerPiece:
+    def joined(self, spec: Any, share: float, extra: Enrichment) -> PerPiece:
         """The same with singular functions, each in its piece."""
         own = [replace(extra.within(p.locates), fields=()) for p in self.pieces]
         specs = (cast("BasisSpec", e.joined(s, share)) for e, s in zip(own, spec.specs, strict=True))
@@ -134,7 +150,8 @@ class Pieced:
 
     def system(self, space: Space, points: Points, rng: np.random.Generator) -> System | StreamedSystem:
         """The system of all pieces, with points for each as its functions need them."""
-        together = _together(space)
+        together = space.together
+        assert together is not None
         sizes = [together.bases[i * self.lowered.unknowns].size for i in range(len(self.pieces))]
         counts = [_share(points, size / max(sum(sizes), 1), self.lowered.dimension) for size in sizes]
         found = self.placed(counts, rng, fitted=True)
@@ -143,7 +160,7 @@ class Pieced:
             residuals=tuple(r for r, _ in found),
             unknowns=self.lowered.unknowns * len(self.pieces),
         )
-        where = {r.region: there for r, there in found}
+        where = Placed({r.region: there for r, there in found})
         return held_or_streamed(everything, where, together)
 
     def placed(
@@ -179,14 +196,12 @@ class Pieced:
             return np.asarray(np.linalg.norm(X[:, None, :] - corners, axis=2).min(axis=1) / size)
 
         shares = (
-            0.5 * PIECED.closer ** np.arange(PIECED.levels)
-            if fitted
-            else 0.5 ** (np.arange(PIECED.held_levels) + 1.5)
+            0.5 * ENDS.closer ** np.arange(ENDS.levels) if fitted else 0.5 ** (np.arange(ENRICH.levels) + 1.5)
         )
         parts = []
         for face in region.faces:
             for end, U in ((0.0, shares), (1.0, 1.0 - shares)):
-                if away(face.at(np.array([[end]]), rng).points)[0] < PIECED.near:
+                if away(face.at(np.array([[end]]), rng).points)[0] < JUNCTIONS.same:
                     there = face.at(U[:, None], rng)
                     parts.append(PointSet((there.points,), there.normals))
         kept = away(found.sites[0]) > PIECED.away
@@ -273,7 +288,7 @@ class Pieced:
     def _kept(self, found: PointSet, piece: Piece) -> PointSet:
         box = piece.bounds
         X = found.sites[0]
-        mine = piece.locates(X - PIECED.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
+        mine = piece.locates(X - ENRICH.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
         return found.select(mine)
 
     def held_out(
@@ -296,7 +311,8 @@ class Pieced:
         self, where: Mapping[Region, PointSet], space: Space, w: Array, box: Array, sizes: Array
     ) -> dict[str, Judged]:
         """How well what holds on the interfaces does, by name; ``sizes`` are those of the unknowns."""
-        together = _together(space)
+        together = space.together
+        assert together is not None
         out: dict[str, Judged] = {}
         least = np.tile(sizes, len(self.pieces))
         for region, there in where.items():
@@ -313,39 +329,6 @@ class Pieced:
         """For each unknown of each piece the points that lie in the piece."""
         where = self.materials.locate(X)
         return [X[where == p] for p in range(len(self.pieces)) for _ in range(self.lowered.unknowns)]
-
-
-@dataclass(frozen=True)
-class Repeated(Space):
-    """A function of the problem's unknowns, as one of the unknowns of all pieces."""
-
-    space: Space
-    unknowns: int
-
-    @property
-    def columns(self) -> int:
-        return self.space.columns
-
-    @property
-    def nodes(self) -> int:
-        return self.space.nodes
-
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        own = tuple(replace(j, unknown=j.unknown % self.unknowns) for j in jets)
-        return self.space.values(sites, own, w)
-
-
-def _together(space: Space) -> Whole:
-    """The space of all unknowns of all pieces."""
-    if isinstance(space, Pieces):
-        return space.all
-    assert isinstance(space, Whole)
-    return space
-
-
-def fitted(space: Space, unknowns: int) -> Space:
-    """The function of a space, as a system of pieces asks for it."""
-    return space.all if isinstance(space, Pieces) else Repeated(space, unknowns)
 
 
 def _share(points: Points, share: float, d: int) -> Points:

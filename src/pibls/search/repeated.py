@@ -19,8 +19,8 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.domain import box_of
+from pibls.linalg.matrix import norms
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import norms
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
 from pibls.problem.lowering import LoweredProblem, lower
@@ -201,7 +201,7 @@ class Kept:
     def of(cls, problem: Problem, found: Any) -> Kept | None:
         """From a problem and its solution, which has the basis and the points that served it."""
         spec, points = found.settings.get("basis"), found.settings.get("points")
-        if spec is None or points is None or not isinstance(found.space, Whole):
+        if spec is None or points is None or found.space.whole is None:
             return None  # cells and windows know no such shortcut yet
         lowered, domain = lower(problem), problem.domain
         if any(r.region.is_sum for r in lowered.residuals):

@@ -18,7 +18,7 @@ from pibls.linalg.bordered import Bordered
 from pibls.linalg.shifted import Dense, Shifted
 from pibls.search.contraction import Contraction, extended, series_of, start_from
 from pibls.search.followed import Window
-from pibls.search.march import Course, NoWindowError
+from pibls.search.march import Course, NoWindowError, left_by_newton
 from pibls.search.room import Room, RoomPlaces
 from pibls.search.thresholds import LINES, ROOMS
 from pibls.solver.stages import Stages
@@ -99,7 +99,7 @@ class RoomSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        enough = max(ROOMS.left * self.tail, 2e-16) * size
+        enough = left_by_newton(self.tail) * size
         going = Contraction()
         for step in range(LINES.steps):
             rates = st.rates(U, state.rates, lines.highest, h)

@@ -21,7 +21,6 @@ from pibls.search.beginning import given_at
 from pibls.search.bench import Bench
 from pibls.search.followed import Demand, Followed, Window
 from pibls.search.march import (
-    NONE,
     SHORT,
     Easing,
     March,
@@ -32,7 +31,7 @@ from pibls.search.march import (
 from pibls.search.room import Room, RoomPlaces
 from pibls.search.room_solver import RoomSolver, State
 from pibls.search.tails import BETWEEN, LAST, between_of
-from pibls.search.thresholds import MARCH, ROOMS
+from pibls.search.thresholds import LINES, MARCH, ROOMS
 from pibls.solver.stages import stages
 from pibls.system.lines import Term
 
@@ -156,7 +155,7 @@ class RoomFollower(March[State, int]):
         """
         e, room = self.evolution, state.room
         sizes = np.abs(state.rates[0, 0] @ room.values.T).max(axis=1)
-        limit = max(MARCH.misfit[0] * self.demand.tail, MARCH.misfit[1])
+        limit = self.demand.misfit
         across = self._across(room, np.moveaxis(state.rates, 0, -1), self._scale(state))
         half = 0.5 * float((self.places.box[:, 1] - self.places.box[:, 0]).min())
         start = np.array([e.start])
@@ -192,7 +191,7 @@ class RoomFollower(March[State, int]):
         if first and self._contradicts(state):
             layered, h = True, ROOMS.shortest * total
         easing = Easing(self.demand)
-        for _ in range(MARCH.tries):
+        while True:
             self.tries += 1
             self.check(t, -1, 1)
             stop = self.course.reached(t, h)
@@ -212,7 +211,7 @@ class RoomFollower(March[State, int]):
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
             if layered and wide > asked.tail:
-                if since > ROOMS.layer * total:
+                if since > LINES.layer[0] * total:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
                 self.layers[self.evolution.start] = stop
@@ -233,11 +232,10 @@ class RoomFollower(March[State, int]):
                     # As good as so many functions can be; how good that is, the second solution tells.
                     self.crowded = True
                     easing.factor = 1.01 * max(wide / self.demand.tail, between / self.demand.residual)
-                    if easing.factor > ROOMS.eased:
+                    if easing.factor > MARCH.hopeless:
                         return CROWDED
                     continue
             h *= shortened(asked, along, between, self.moments)
-        return NONE
 
     def _accepted(
         self, state: State, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float

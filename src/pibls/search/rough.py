@@ -95,7 +95,7 @@ class RoughFollower(March[_Begun, None]):
     functions: int
     moments: int
     tail: float
-    halvings = LINES.halvings
+    halves = True
     _level: float = 0.0
     _solver: WindowSolver | None = None
 
@@ -113,7 +113,7 @@ class RoughFollower(March[_Begun, None]):
     def _resolution(self, times: int) -> Resolution:
         first = Grading(self.places).first(self.functions, True)
         if all(first.repeated):
-            return Resolution(first.tree, (waves_from(times * LINES.rough_waves),), first.repeated)
+            return Resolution(first.tree, (waves_from(times * LINES.most_waves),), first.repeated)
         axis = self.places.free[0]
 
         def division(number: int, box: np.ndarray) -> Node:

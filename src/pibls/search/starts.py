@@ -15,7 +15,7 @@ from pibls.arrays import Array
 from pibls.basis.growth import Growth
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
-from pibls.linalg.rows import is_finite
+from pibls.linalg.matrix import is_finite
 from pibls.search.bench import Bench
 from pibls.search.thresholds import STARTS
 from pibls.solver import GaussNewton, Outcome
@@ -77,7 +77,7 @@ def from_scratch(
         refused = False
         found = method.descend(system, v, w=w)
         # Where singular functions do most of it, what few waves leave is no sign of a wrong way.
-        astray = not isinstance(system, TiedSystem) or found.relative > STARTS.astray
+        astray = not system.has_corners or found.relative > STARTS.astray
         if found.status is Status.STALLED and method.continuation and astray:
             led = method.lead(system, v)
             found = led if led.cost < found.cost else found
@@ -99,16 +99,15 @@ def from_scratch(
 def _candidates(
     system: System | StreamedSystem | TiedSystem, bench: Bench
 ) -> Iterator[tuple[Array, Array | None]]:
-    if isinstance(system, System):
-        w = lift(system, bench)
-        if w is not None:
-            yield system.values(w), w
+    w = None if system.held is None else lift(system.held, bench)
+    if w is not None:
+        yield system.values(w), w
     columns = system.shape[1]
     for u in STARTS.levels:
         v = system.level(u)
         # With singular functions the first step is not to be damped: without what they bring at second
         # order the residual beside a corner is larger after it than before.
-        damped = not v.any() and not isinstance(system, TiedSystem)
+        damped = not v.any() and not system.has_corners
         yield v, np.zeros(columns) if damped else None
         if all(is_finite(part) for part in system.linearise(v)):
             break

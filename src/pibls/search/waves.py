@@ -16,9 +16,9 @@ import numpy as np
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import at_least, compare, estimated
+from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
 from pibls.search.family import WaveFamily
-from pibls.search.pieced import PerPiece, PieceFamily
+from pibls.search.pieced import PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
 from pibls.search.thresholds import WAVES
@@ -207,10 +207,9 @@ class WavePlan(Plan):
 
     def _other_share(self, now: Attempt, nodes: int) -> Attempt:
         """The share of functions of few coordinates that the held-out points prefer, in many dimensions."""
-        family = self.family
         d = self.bench.lowered.dimension
         some = coupled(self.bench.lowered, self.bench.domain, self.bench.box) if d > 3 else ()
-        for other in family.shares(some) if isinstance(family, WaveFamily) else ():
+        for other in self.family.others(some):
             if now.relative < self.bench.tol or not self.affords(now.work):
                 break
             found = self._attempt(other, nodes, now)
@@ -221,8 +220,7 @@ class WavePlan(Plan):
     def _spec(self, family: WaveFamily | PieceFamily, nodes: int, shrink: float, extra: Enrichment) -> Choice:
         """Waves, and what is added to them."""
         spec = family.spec(nodes, shrink)
-        if isinstance(spec, PerPiece):
-            assert self.bench.pieced is not None
+        if self.bench.pieced is not None:
             return self.bench.pieced.joined(spec, shrink, extra)
         return extra.joined(spec, shrink)
 
@@ -231,10 +229,7 @@ class WavePlan(Plan):
         columns = (nodes + self._added(self._tried - 1)) * self.bench.lowered.unknowns
         if columns > self.bench.limits.searched:
             return now
-        if not isinstance(self.family, WaveFamily):
-            return now
-        family: WaveFamily = self.family
-        candidates = family.neighbours()
+        candidates = self.family.neighbours()
         for _ in range(WAVES.moves):
             if not candidates or not self.affords(len(candidates) * now.work):
                 break
@@ -243,8 +238,8 @@ class WavePlan(Plan):
             if not result.relative < self.bench.limits.gain * now.relative:
                 break
             # Go on in the direction that helped, while it helps.
-            candidates = chosen.further(family)
-            self.family, family, now = chosen, chosen, result
+            candidates = chosen.further(self.family.stretch)
+            self.family, now = chosen, result
         return now
 
     def settle(self) -> None:
@@ -283,7 +278,7 @@ class WavePlan(Plan):
         second = self._attempt(
             self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
         )
-        error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        error = self._compared(now, second, chosen=last is not None or judged)
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.
             change = compare(
@@ -304,6 +299,18 @@ class WavePlan(Plan):
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _compared(self, now: Attempt, second: Attempt, *, chosen: bool) -> ErrorEstimate:
+        """The error by a second solution; where nothing was ``chosen`` yet by held-out points, at these."""
+        bench = self.bench
+        region, inside = next(iter(bench.held_out.items()))
+        others = chosen or self.extra or bench.pieced is not None or bench.evolution is not None
+        if others or not region.is_inside:
+            return compare(now.function, second.function, bench.lowered.unknowns, bench.where)
+        difference = now.values - bench.held_values(*second.function)
+        even = difference[:, : len(inside) - len(bench.narrow)]
+        found = estimated(difference, even, now.sizes, bench.where_held)
+        return replace(found, pair=(now.function, second.function))
 
     def _note_rounding(self, second: Attempt) -> None:
         """What rounding does to the solution is no secret to any plan."""

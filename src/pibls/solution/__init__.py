@@ -1,5 +1,18 @@
-"""The callable result, and the ways out of it."""
+"""Solving and its result: the front door, which loads what it needs when it is opened, and the callable."""
 
-from pibls.solution.solution import Component, Solution
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pibls.solution.solution import Component, Solution
 
 __all__ = ["Component", "Solution"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'pibls.solution' has no attribute {name!r}")
+    from pibls.solution import solution
+
+    return getattr(solution, name)

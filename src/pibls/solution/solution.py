@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
-from pibls.diagnose.coverage import unbegun, uncovered
+from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
@@ -79,6 +79,10 @@ class Solution(SolutionDoors):
         corners = clashes(self.problem) if self.status in _SLOW else ()
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
+        if self.status is Status.UNDETERMINED and (left := displaced(self.problem)):
+            text += (
+                f" Without on= a condition does not hold where another names its unknown: {'; '.join(left)}."
+            )
         if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem)):
             text += f" At the start {', '.join(missing)} is not given."
         if self.status is Status.UNSTABLE:

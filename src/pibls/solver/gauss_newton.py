@@ -13,15 +13,14 @@ that is left, which regularises the first steps and costs the last ones nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
+from pibls.linalg.matrix import as_matrix
 from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.rows import Matrix, is_held, is_streamed, norms
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
 from pibls.status import Status
@@ -108,16 +107,12 @@ class GaussNewton:
             v = system.values(w)
         return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
 
-    def linear_solve(self, system: Equations, factors: Any = None) -> Outcome:
-        """One step, and one of iterative refinement, which removes half of the rounding error.
-
-        ``factors`` are those of the same matrix, where they are known.
-        """
+    def linear_solve(self, system: Equations) -> Outcome:
+        """One step, and one of iterative refinement, which removes half of the rounding error."""
         J, b = system.linearise(system.level(0.0))
-        if factors is None:
-            factors = self.linear.factor_scaled(J, row_sizes(system, J), self.linear.cond)
+        factors = self.linear.factor_scaled(J, system.row_sizes(J), self.linear.cond)
         w = factors.apply(b)
-        if not is_streamed(J):  # there it would cost as much as the step itself
+        if not as_matrix(J).is_streamed:  # there it would cost as much as the step itself
             w = w + factors.apply(b - J @ w)
         return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank, factors=factors)
 
@@ -129,7 +124,7 @@ class GaussNewton:
         floor = self.linear.cond
         r = system.residual(np.zeros(system.shape[1]))
         J, b = system.linearise(v)
-        rows = row_sizes(system, J)
+        rows = system.row_sizes(J)
         initial = (_norm(r, rows) if np.isfinite(r).all() else _norm(b, rows)) or 1.0
         loss = np.inf
         if w is None:
@@ -192,27 +187,6 @@ class GaussNewton:
             status = Status.STALLED
         rank = None if factors is None else factors.rank
         return Outcome(w, cost_of(r), steps, status, rank, relative, factors)
-
-
-def row_sizes(system: Equations, J: Matrix) -> Array:
-    """‖J_i D‖ of each row, with D = 1/‖J_k‖ for the columns of unknown k.
-
-    Without it, an equation in which one unknown has the factor 1e10 weighs its other terms, as large as they
-    are with their own unknown, by 1e-10.
-    """
-    own = getattr(system, "row_sizes", None)
-    if own is not None:
-        found: Array = own(J)
-        return found
-    slices: tuple[slice, ...] = getattr(system, "unknown_columns", ())
-    if len(slices) < 2 or not is_held(J):
-        return norms(J, 1)
-    total = np.zeros(len(J))
-    for part in slices:
-        squares = np.einsum("ij,ij->i", J[:, part], J[:, part])
-        size = float(squares.max(initial=0.0))
-        total += squares / size if size > 0 else 0.0
-    return np.where(total > 0, np.sqrt(total), 1.0)
 
 
 def _norm(r: Array, rows: Array) -> float:

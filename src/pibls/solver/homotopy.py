@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, blended
+from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.solver.protocol import Equations
 
 
@@ -38,6 +38,9 @@ class Homotopy:
     def jacobian(self, w: Array) -> Matrix:
         return self.linearise(self.values(w))[0]
 
+    def row_sizes(self, J: Matrix) -> Array:
+        return norms(J, 1)
+
     def values(self, w: Array) -> Array:
         return self.system.values(w)
 
@@ -46,5 +49,5 @@ class Homotopy:
 
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)
-        J = blended(J, self.matrix, self.share)
+        J = as_matrix(J).blend(self.matrix, self.share)
         return J, self.share * b + (1.0 - self.share) * self.target

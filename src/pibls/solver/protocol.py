@@ -9,8 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.linalg.matrix import Matrix, is_finite
 from pibls.linalg.protocol import Factorization
-from pibls.linalg.rows import Matrix, is_finite
 from pibls.space import Space
 from pibls.status import Status
 
@@ -31,6 +31,9 @@ class Equations(Protocol):
 
     def jacobian(self, w: Array) -> Matrix:
         """J(w)."""
+
+    def row_sizes(self, J: Matrix) -> Array:
+        """What the rows of J are divided by."""
 
     def values(self, w: Array) -> Array:
         """v: the solution and its derivatives where they enter nonlinearly."""

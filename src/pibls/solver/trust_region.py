@@ -14,8 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg import LinearSolver
-from pibls.linalg.rows import Matrix, is_streamed
-from pibls.linalg.streamed_qr import reduced
+from pibls.linalg.matrix import Matrix, as_matrix
 from pibls.linalg.svd import SVD
 from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
 from pibls.status import Status
@@ -103,22 +102,8 @@ class Triangle:
 
     @classmethod
     def of(cls, J: Matrix, r: Array) -> Triangle:
-        from scipy.linalg import lapack
-
-        if is_streamed(J):
-            R, c = reduced(J, r, np.ones(len(r)))
-            return cls(R, c, float(np.abs(R.T @ c).max(initial=0.0)))
-        J = np.asarray(J)
-        n, m = J.shape
-        gradient = J.T @ r
-        qr, tau, _, _ = lapack.dgeqrf(J, lwork=64 * max(m, n))
-        k = min(n, m)
-        c, _, _ = lapack.dormqr("L", "T", qr[:, :k], tau, r[:, None], lwork=64 * max(m, n))
-        R = np.zeros((m, m), order="F")
-        R[:k] = np.triu(qr[:k])
-        full = np.zeros(m)
-        full[:k] = c[:k, 0]
-        return cls(R, full, float(np.abs(gradient).max(initial=0.0)))
+        R, c = as_matrix(J).triangle(r)
+        return cls(R, c, float(np.abs(R.T @ c).max(initial=0.0)))
 
     def decrease(self, p: Array) -> float:
         """How much the model promises to fall for the step p."""

@@ -45,6 +45,10 @@ class Cells(Space):
     def nodes(self) -> int:
         return sum(p.nodes for p in self.parts)
 
+    @property
+    def cells(self) -> Cells:
+        return self
+
     def each(self, w: Array) -> list[tuple[Whole, Array]]:
         """The cells' spaces, each with its coefficients."""
         return [(part, w[a:b]) for part, (a, b) in zip(self.parts, pairwise(self.starts), strict=True)]

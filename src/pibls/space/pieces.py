@@ -31,6 +31,13 @@ class Pieces(Space):
         return len(self.all.bases) // self.count
 
     @property
+    def together(self) -> Whole:
+        return self.all
+
+    def in_every_piece(self, unknowns: int) -> Space:
+        return self.all
+
+    @property
     def columns(self) -> int:
         return self.all.columns
 

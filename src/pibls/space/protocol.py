@@ -3,13 +3,19 @@ r"""u_k(x) = Σⱼ wⱼ φⱼ(x): a space of functions for all unknowns of a pro
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.problem import Jet
+
+if TYPE_CHECKING:
+    from pibls.space.cells import Cells
+    from pibls.space.whole import Whole
+    from pibls.space.windows import Windows
 
 
 class Space(Protocol):
@@ -42,6 +48,50 @@ class Space(Protocol):
     def boxes_in(self, box: Array) -> Array:
         """The cells that a box (d, 2) is divided into, window by window, (M, d, 2)."""
         return box[None]
+
+    @property
+    def whole(self) -> Whole | None:
+        """Itself, where it is one piece with a basis for each unknown."""
+        return None
+
+    @property
+    def cells(self) -> Cells | None:
+        """Itself, where it has a space in each cell of a tree."""
+        return None
+
+    @property
+    def in_time(self) -> Windows | None:
+        """Itself, where it has a space in each window of time."""
+        return None
+
+    @property
+    def together(self) -> Whole | None:
+        """The bases of all unknowns in all pieces of the domain, as a system is assembled in them."""
+        return self.whole
+
+    def in_every_piece(self, unknowns: int) -> Space:
+        """The same function, as one of the unknowns of all pieces."""
+        return Repeated(self, unknowns)
+
+
+@dataclass(frozen=True)
+class Repeated(Space):
+    """A function of the problem's unknowns, as one of the unknowns of all pieces."""
+
+    space: Space
+    count: int
+
+    @property
+    def columns(self) -> int:
+        return self.space.columns
+
+    @property
+    def nodes(self) -> int:
+        return self.space.nodes
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        own = tuple(replace(j, unknown=j.unknown % self.count) for j in jets)
+        return self.space.values(sites, own, w)
 
 
 class SpaceSpec(Protocol):

@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis import Basis, BasisSpec, Joined, JoinedBasis, PolarBasis, PowersBasis, SingularBasis
+from pibls.basis import (
+    Basis,
+    BasisSpec,
+    Joined,
+    JoinedBasis,
+    PolarBasis,
+    PowersBasis,
+    SingularBasis,
+    without_corners,
+)
 from pibls.space.whole import Whole
 
 Index = npt.NDArray[np.intp]
@@ -84,14 +93,8 @@ def with_fields(common: Basis, fields: Sequence[Field], piece: int, unknown: int
 
 def bare(space: Whole) -> Whole:
     """What is common to all unknowns, without the functions of corners."""
-    made = {id(b): _bare(b) for b in space.bases}
+    made = {id(b): without_corners(b) for b in space.bases}
     return Whole(tuple(made[id(b)] for b in space.bases))
-
-
-def _bare(basis: Basis) -> Basis:
-    parts = getattr(basis, "parts", (basis,))
-    plain = tuple(p for p in parts if not isinstance(p, (PowersBasis, PolarBasis)))
-    return basis if len(plain) == len(parts) else plain[0] if len(plain) == 1 else JoinedBasis(plain)
 
 
 def bared(space: Whole, w: Array) -> Array:

@@ -89,6 +89,10 @@ class Whole(Space):
             out.update({(owner, terms): phi for terms, phi in zip(operators, found, strict=True)})
         return out
 
+    @property
+    def whole(self) -> Whole:
+        return self
+
     def each(self, w: Array) -> list[tuple[Whole, Array]]:
         """Itself, as the only cell."""
         return [(self, w)]

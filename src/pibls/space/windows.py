@@ -38,6 +38,10 @@ class Windows(Space):
         return self._stacked is not None
 
     @property
+    def in_time(self) -> Windows:
+        return self
+
+    @property
     def columns(self) -> int:
         return int(self.starts[-1])
 

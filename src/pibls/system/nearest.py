@@ -15,7 +15,6 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
-from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.products import Group, Linear, Rows
 
@@ -25,20 +24,32 @@ _VANISHING = 1e-10  # a coefficient of that share of its largest value
 
 
 @dataclass(frozen=True)
-class Line:
-    """An axis with its part of the sum, and the conditions at its ends."""
+class Span:
+    """The functions along an axis, with what their ends are asked."""
 
-    splines: Splines
-    operator: Array = field(repr=False)
-    """The part of the sum, and …"""
     values: Array = field(repr=False)
-    """… the functions at the nodes, (nodes, functions)."""
+    """At the nodes of the equation, (nodes, functions)."""
     conditions: Array = field(repr=False)
     """What is asked of a function at the ends, (conditions, functions)."""
     lift: Array = field(repr=False)
     """Polynomials that meet one condition each, (functions, conditions)."""
     free: Array = field(repr=False)
     """From values at the nodes to the function that has these and meets no condition: (functions, nodes)."""
+    from_values: Array = field(repr=False)
+    """From values at as many points as functions to coefficients."""
+
+    @property
+    def kind(self) -> Array:
+        """The same for conditions that the same functions meet."""
+        Q = np.linalg.qr(self.conditions.T)[0]
+        return np.asarray(Q @ Q.T)
+
+
+@dataclass(frozen=True)
+class Line(Span):
+    """An axis with its part of the sum."""
+
+    operator: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class Nearest:
             bounded = at_ends(tables[0], ends_here, smooth)
             if bounded is None:
                 return None
-            made = Line(splines, np.asarray(operator), tables[0], ends_here, *bounded)
+            made = Line(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:
@@ -105,7 +116,7 @@ class Nearest:
     def solve(self, left: Sequence[Array]) -> Array:
         """The function for which the rows of the sum are these."""
         R, *sides = (r / s for r, s in zip(left, self.scales, strict=True))
-        U = np.zeros([line.splines.functions for line in self.lines])
+        U = np.zeros([line.values.shape[1] for line in self.lines])
         for axis, line in enumerate(self.lines):
             mine = [g for g, (i, _) in zip(sides, self.places, strict=True) if i == axis]
             if not mine:
@@ -113,7 +124,7 @@ class Nearest:
             D = np.concatenate(mine, axis=axis)
             for i, other in enumerate(self.lines):
                 if i != axis:
-                    D = along(other.splines.from_values, D, i)
+                    D = along(other.from_values, D, i)
             D = D - along(line.conditions, U, axis)
             for i, before in enumerate(self.lines[:axis]):
                 # Where two sides meet, the first has the say; at the nodes nothing changes.

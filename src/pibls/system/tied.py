@@ -2,18 +2,17 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.linalg.rows import Matrix, Rows, is_streamed, norms
-from pibls.problem.lowering import Residual
+from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.space import Space, Whole
+from pibls.system.asked import Asked
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import Block, System
 
@@ -29,12 +28,13 @@ def shared_columns(A: Array, index: Index) -> Array:
 
 
 @dataclass(frozen=True)
-class TiedSystem:
+class TiedSystem(Asked):
     """``index`` says for each coefficient of the system which of those that are looked for it is."""
 
     system: System | StreamedSystem
     index: Index
-    _memory: dict[str, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    has_corners = True
+    _memory: dict[str, tuple[Matrix, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def space(self) -> Whole:
@@ -53,7 +53,7 @@ class TiedSystem:
         return self.system.shape[0], self.columns
 
     def row_sizes(self, J: Matrix) -> Array:
-        """As those of a system (`solver.gauss_newton`), in which what is singular is as large as it is.
+        """As those of a system, in which what is singular is as large as it is.
 
         The columns of an unknown are measured by a usual row of those that are not singular. Close to a
         corner a row is as large as the terms in it, also those that cancel between the unknowns: a residual
@@ -89,11 +89,7 @@ class TiedSystem:
         return cast("System", self.system).nonlinear_values
 
     def full(self, w: Array) -> Array:
-        """The coefficients of the space."""
         return np.asarray(w[self.index])
-
-    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> None:
-        """Corners of evolutions are not in cells."""
 
     def residual(self, w: Array) -> Array:
         return self.system.residual(w[self.index])
@@ -123,16 +119,10 @@ class TiedSystem:
 
     def _linearised(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)
-        if is_streamed(J):
-            blocks = J.blocks
-
-            def tied() -> Iterator[Array]:
-                return (self.tied(B) for B in blocks())
-
-            return Rows(self.shape, tied), b
-        full = np.asarray(J)
-        made = self.tied(full)
-        self._memory["rows"] = made, self._sizes(full)
+        whole = as_matrix(J)
+        made = whole.mapped(self.tied, self.columns)
+        if not whole.is_streamed:
+            self._memory["rows"] = made, self._sizes(np.asarray(J))
         return made, b
 
     def tied(self, A: Array) -> Array:

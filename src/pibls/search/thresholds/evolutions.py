@@ -15,9 +15,7 @@ class MarchThresholds:
 
     first: float = 0.02
     """The first window that is tried."""
-    tries: int = 80
-    """Of one window."""
-    shortest: float = 1e-14
+    shortest: float = 1e-13
     safe: float = 0.85
     """Of the length that the tail asks for."""
     growth: float = 3.0
@@ -35,53 +33,25 @@ class MarchThresholds:
     uncertain: tuple[float, float] = (3.0, 3e-11)
     """Times what its series leaves out, and at most, a beginning is unknown: u_xxx = 0 at the end of a bar is
     off by 4e-9 in 24 polynomials that have all sixteen digits."""
+    rounded: float = 3e-14
+    """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
+    wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
+    fading: float = 0.7
+    """Of what earlier windows left unresolved, the next may leave again."""
+    left: float = 1e-3
+    """Of what is asked of a window: what Newton's method may leave."""
+    halvings: int = 40
+    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
 
 
 MARCH = MarchThresholds()
 
 
 @dataclass(frozen=True)
-class WindowThresholds:
-    """What windows of waves (`search.windows`) decide by, where they differ from the others."""
-
-    tries: int = 60
-    shortest: float = 1e-13
-    most_cells: int = 400
-    held: dict[int, int] = field(default_factory=lambda: {1: 31, 2: 40, 3: 60})
-    """Points of a cell at which the residual is looked at, by the number of coordinates."""
-    extrapolated: int = 2
-    """The degree in time by which Newton's method starts from the last window."""
-    fading: float = 0.7
-    """Of what earlier windows left unresolved, the next may leave again."""
-    across: float = 4.0
-    """Tails in space are looked at further from the end of the spectrum: they may be larger."""
-    stubborn: int = 3
-    """Divisions of the first window that gain nothing: its beginning contradicts the sides …"""
-    patience: int = 8
-    """… and after so many tries it is taken as it is."""
-    open: float = 1e-5
-    """Of the domain: a cell in which such a beginning is left open."""
-    kept: float = 0.85
-    """Of a window in space and time: at its very end nothing but the equation holds the functions. What is
-    handed on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here
-    it does not grow (7e-14)."""
-    nothing: float = 3e-14
-    """A tail that says nothing about how much smaller it would be."""
-    worth: float = 1.6
-    """Times longer, a window is worth new factors."""
-    left: float = 1e-3
-    """Of what is asked of a window's spectrum: what Newton's method may leave."""
-
-
-WINDOWS = WindowThresholds()
-
-
-@dataclass(frozen=True)
 class OrbitThresholds:
     """What an ordinary evolution (`search.orbit`) decides by."""
 
-    shortest: float = 1e-13
     first: float = 1e-6
     """Of the whole time: the window that shows how fast the solution is …"""
     careful: float = 0.3
@@ -94,20 +64,16 @@ class OrbitThresholds:
     """Of its length, where Newton's method does not settle …"""
     failures: int = 2
     """… and so often, a window starts from constant derivatives."""
-    rejected: tuple[float, float] = (0.2, 0.9)
-    """Of its length, at least and at most, where a window is rejected …"""
+    rejected: float = 0.2
+    """Of its length, at least, where a window is rejected …"""
     shrink: float = 0.5
     """… and at least after one that was accepted."""
-    left: float = 1e-3
-    """Of what is asked of the coefficients: what Newton's method may leave."""
     taylor: int = 3
     """Derivatives of the highest derivative that a window starts from."""
     probe: float = 0.05
     """Of its length: so much shorter is tried before what is left is called rounding …"""
     rounding: float = 1e-6
     """… which is less than that."""
-    fading: float = 0.7
-    """Of what earlier windows left unresolved, the next may leave again."""
     small: float = 1e-3
     """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
     anyway: tuple[float, float] = (2.5, 1.5)
@@ -117,9 +83,7 @@ class OrbitThresholds:
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
     tighter: float = 0.01  # of what was asked for, where the estimate is too large, at most
     at_floor: float = 10.0  # a tail within that factor of the least: to ask for less would change nothing
-    times: int = 6  # places in each window where two orbits are compared, and in all of them, at least
-    places: int = 256  # … in all of them together, at least
-    most_places: int = 20_000  # … and at most
+    places: int = 256  # of all windows together, where two orbits are compared, at least
     deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
     every: int = 16  # windows between two reports of how far it is
     work: float = 2e-4  # of one step of Newton's method in a window, roughly
@@ -173,8 +137,9 @@ class LineThresholds:
     """Of what may be left: cells of less, at twice the length, are joined again."""
 
     # -- the beginning --
-    begun: float = 1e-3
-    """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
+    begun: tuple[float, float] = (1e-3, 0.03)
+    """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
+    for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
     rounds: int = 14
     """Divisions until the beginning is resolved …"""
     noise: float = 1e-10
@@ -193,7 +158,6 @@ class LineThresholds:
     # -- kinks that travel --
     fades: float = 10.0
     """Over the whole time: short waves that turn by more and fade by less carry kinks along."""
-    rough_waves: int = 525
     rough_cells: int = 16
     """What it is followed in; twice as much is the estimate …"""
     rough_level: float = 0.03
@@ -202,17 +166,16 @@ class LineThresholds:
     """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
 
     # -- one window --
-    halvings: int = 40
-    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
     steps: int = 12
-    """Of Newton's method …"""
-    left: float = 1e-5
-    """… and what it may leave, of what a window may: a breather over ten periods had an error of 3e-5 at
-    1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series in time are what is left."""
+    """Of Newton's method on a shape …"""
+    left: tuple[float, float] = (1e-2, 1e-5)
+    """… and what it may leave, of what a window may, in Krylov's steps of the first order in time, and else:
+    a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series
+    in time are what is left."""
     contraction: float = 0.25
     """Steps that shrink less ask for a matrix nearer to the solution."""
-    cheap_steps: int = 24
-    """More steps where each wave has a matrix of its own, which costs next to nothing …"""
+    cheap_steps: int = 36
+    """Steps on a line or a box, where each wave has a matrix of its own, which costs next to nothing …"""
     cheap_contraction: float = 0.6
     """… as long as they shrink by that …"""
     cheap_again: int = 20
@@ -269,13 +232,6 @@ class RoomThresholds:
     """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10."""
     residual: float = 30.0
     """What the equations may leave between the points, in units of tol: the second solution has the say."""
-    left: float = 1e-3
-    """What Newton's method may leave, of what a window may."""
-    eased: float = 1e5
-    """What windows may leave where there may be no more functions, over what was asked for: beyond, nothing
-    was found."""
-    layer: float = 0.1
-    """Of the whole time: what is not resolved from then on is not."""
     shortest: float = 2e-4
     """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
     ago."""
@@ -291,11 +247,10 @@ ROOMS = RoomThresholds()
 class WayThresholds:
     """Which way an evolution is followed (`search.ways`), and what it usually takes."""
 
-    usual: dict[int, float] = field(default_factory=lambda: {1: 0.4, 2: 8.0, 3: 60.0})
-    """Seconds that windows of waves take until the tolerance is met, roughly."""
-    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})  # and those of moments
+    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
+    """Seconds that windows on a box take until the tolerance is met, roughly, …"""
     roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
-    """And those of moments on any shape."""
+    """… and those on any shape."""
     functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
     """Of a cell on a line, for a loose and a tight tolerance."""
     moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})

@@ -13,8 +13,6 @@ class AxisThresholds:
     """A tolerance, and the polynomials of a piece from there on."""
     most: int = 28  # polynomials of a piece
     waves: int = 22  # and of one for many waves
-    per_degree: float = 0.3  # decay over a piece that each of its degrees resolves
-    phase: float = 0.1  # of the tolerance, for waves
     looked: dict[int, int] = field(default_factory=lambda: {2: 160, 3: 40})
     """Points along each axis at which data are looked for."""
     lines: int = 6  # through so many places, and as many at random
@@ -30,8 +28,6 @@ class AxisThresholds:
     lowest: int = 2  # the first degree that is looked at
     spare: float = 0.2  # digits that are aimed at beyond the limit
     least_rate: float = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
-    halved: float = 0.8  # of the digits of all degrees: what a half has more than the whole
-    at_once: int = 1  # halvings: more of what is not resolved at all would be too many
     last: int = 6  # one of so many degrees, and at least two: there coefficients are to be small
     joined: float = 0.4
     """Of the digits by which the coefficients fall in both of two pieces: what they fall by in one."""
@@ -73,7 +69,7 @@ class RateThresholds:
 
     samples: int = 33  # places along an axis at which coefficients are looked at
     steep: float = 50.0  # decay over the domain from which a layer is too thin for one piece
-    per_degree: float = 0.3  # decay over a cell that each of its degrees resolves
+    per_degree: float = 0.3  # decay over a cell or a piece of an axis that each of its degrees resolves
     many: float = 4.0  # wavelengths across the domain from which they decide
     finest: float = 2.0**-40  # of an axis: no layer is thinner
     along_walls: int = 3000  # places of the boundary at which they are looked at
@@ -92,7 +88,7 @@ class SizeThresholds:
     halving: float = 0.3  # digits that halving gains for each degree
     growth: dict[int, float] = field(default_factory=lambda: {1: 1.0, 2: 1.1, 3: 1.5})
     """How the work grows with the number of cells: as this power of it."""
-    phase: float = 0.1  # of the tolerance, for the waves in a cell
+    phase: float = 0.1  # of the tolerance, for the waves in a cell or a piece of an axis
 
 
 SIZES = SizeThresholds()

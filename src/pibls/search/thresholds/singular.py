@@ -17,6 +17,21 @@ CORNERED = CorneredThresholds()
 
 
 @dataclass(frozen=True)
+class WedgedThresholds:
+    """Functions at corners of systems, and where materials meet (`search.wedged`)."""
+
+    highest: float = 36.0  # degree, of a linear system …
+    highest_bent: float = 12.0  # … of one that is not …
+    highest_joined: float = 32.0  # … and where materials meet
+    rich_angles: int = 20  # of points that are fitted, where there are polynomials of the angle
+    most: int = 12  # corners: more are none
+    close: float = 0.25  # of its size: as close a piece has the functions of a point beyond a seam
+
+
+WEDGED = WedgedThresholds()
+
+
+@dataclass(frozen=True)
 class EnrichThresholds:
     """Functions beside waves (`search.enrich`)."""
 
@@ -49,12 +64,7 @@ class PiecedThresholds:
     filling: float = 0.5
     """… and as many waves in each inclusion as outside gave a hundred times the residual)."""
     whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
-    near: float = 1e-5  # of the domain: an end that is that close to a corner is at it …
-    away: float = 1e-8  # … and points are not
-    closer: float = 0.6  # of the way that is left: the next point of an interface towards a corner
-    levels: int = 28  # … so many of them,
-    held_levels: int = 12  # … and of those that judge
-    beside: float = 1e-9  # of the piece: as far inside of it is a point of its boundary looked for
+    away: float = 1e-8  # of the domain: as far from a corner are points of an interface
 
 
 PIECED = PiecedThresholds()

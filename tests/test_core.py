@@ -1,0 +1,95 @@
+"""Lines of the core that nothing else would miss: one small case for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pibls.arrays import Array
+from pibls.linalg import RidgeQR
+from pibls.search.probe import Probed
+from pibls.search.waves import WavePlan
+from pibls.solver import GaussNewton, TrustRegion
+from tests.made import found, plan
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A w = b."""
+
+    A: Array
+    b: Array
+    is_linear = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.A.shape[0], self.A.shape[1]
+
+    def residual(self, w: Array) -> Array:
+        return self.A @ w - self.b
+
+    def level(self, u: float) -> Array:
+        return np.full(1, u)
+
+    def linearise(self, v: Array) -> tuple[Array, Array]:
+        return self.A, self.b
+
+    def row_sizes(self, J: Any) -> Array:
+        return np.ones(len(self.A))
+
+
+def test_a_step_of_refinement_takes_off_what_the_ridge_and_rounding_leave() -> None:
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 8)))[0] for n in (30, 8))
+    A = np.asfortranarray(U @ np.diag(10.0 ** -np.arange(8.0)) @ V.T)
+    w = rng.standard_normal(8)
+    method: Any = GaussNewton(linear=RidgeQR(cond=1e-9))
+    system: Any = Linear(A, A @ w)
+    once = method.linear.factor_scaled(A, np.ones(30), 1e-9).apply(A @ w)
+    refined = method.linear_solve(system).w
+    assert np.linalg.norm(refined - w) < 0.1 * np.linalg.norm(once - w)
+
+
+def test_columns_that_are_dependent_or_short() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 3))
+    b = A @ np.array([1.0, 2.0, 3.0])
+    twice = np.asfortranarray(A[:, [0, 1, 2, 2]])
+    w = RidgeQR(cond=1e-12).factor(twice).apply(b)
+    assert np.abs(w).max() < 10.0  # a ridge shares out what nothing tells apart
+    assert np.allclose(twice @ w, b, atol=1e-6)
+    short = np.asfortranarray(A * np.array([1.0, 1.0, 1e-12]))
+    w = RidgeQR(cond=1e-9).factor_scaled(short, np.ones(20), 1e-9).apply(b)
+    assert np.allclose(w * np.array([1.0, 1.0, 1e-12]), [1.0, 2.0, 3.0], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("stiffness", "wanders"), [(1e-15, True), (1e-3, False)])
+def test_a_family_of_solutions_is_one_in_another_basis_too(
+    stiffness: float, wanders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(found(1e-9), probed=Probed(stiffness))
+    monkeypatch.setattr(WavePlan, "_attempt", lambda *_, **__: other)
+    assert plan()._wanders(replace(found(1e-9), probed=Probed(1e-15))) is wanders
+
+
+def test_a_radius_that_was_too_large_shrinks() -> None:
+    """arctan w = 0 from 20: Newton's own step goes to -600, and from there on farther away."""
+
+    class Bent:
+        shape, is_linear = (1, 1), False
+
+        def residual(self, w: Array) -> Array:
+            return np.arctan(w)
+
+        def jacobian(self, w: Array) -> Array:
+            return np.asfortranarray([[1.0 / (1.0 + w[0] ** 2)]])
+
+    method, system = TrustRegion(), Bent()
+    w, cost, steps, settled = method.minimize(system, np.array([20.0]))  # type: ignore[arg-type]
+    assert settled
+    assert abs(w[0]) < 1e-6
+    assert steps < 60
+    assert cost < 1e-12

@@ -1,0 +1,428 @@
+"""Where the search turns: on one side of each threshold it does this, on the other that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Waves
+from pibls.domain import box_of
+from pibls.problem.lowering import lower
+from pibls.search import starts
+from pibls.search.attempt import Attempt
+from pibls.search.bench import _at_the_end, _peak
+from pibls.search.budget import Budget
+from pibls.search.counts import default_points
+from pibls.search.coupled import coupled
+from pibls.search.family import WaveFamily
+from pibls.search.loop import Search
+from pibls.search.plan import Offer, Plan
+from pibls.search.waves import WavePlan
+from pibls.search.work import dense, divided, eliminated, multiplied
+from pibls.solver import GaussNewton, Outcome
+from pibls.status import Status
+from tests.made import found, plan, plane
+
+x, y, t = sp.symbols("x y t")
+u = sp.Function("u")
+
+
+# -- widths --
+
+
+def after(relative: float, nodes: int, tol: float, last: tuple[float, int] | None = None) -> WavePlan:
+    """A plan after an attempt, and one before it."""
+    one = plan(tol, plane())
+    one.now = replace(found(relative, nodes=nodes), work=1.0)
+    one.last = None if last is None else found(last[0], nodes=last[1])
+    return one
+
+
+@pytest.mark.parametrize(
+    ("width", "digits", "tol", "times"),
+    [
+        (200, 4.0, 1e-8, 2.0),  # a doubling costs next to nothing
+        (300, 6.0, 1e-8, 1.5),  # as many as the missing digits ask for, and one more
+        (300, 8.5, 1e-8, 1.3),  # at least so many
+        (1000, 2.8, 1e-4, 2.0),  # few digits say nothing
+        (1000, 3.3, 1e-4, 1.5),
+    ],
+)
+def test_the_next_width(width: int, digits: float, tol: float, times: float) -> None:
+    wider = after(10.0**-digits, width, tol)._wider(width)
+    assert 0.97 * times * width <= wider <= 1.03 * times * width
+
+
+@pytest.mark.parametrize(("digits", "spectral"), [((0.6, 1.3), True), ((0.4, 0.9), False)])
+def test_convergence_has_begun(digits: tuple[float, float], spectral: bool) -> None:
+    one = after(10.0 ** -digits[1], 256, 1e-8, (10.0 ** -digits[0], 128))
+    assert one._is_spectral is spectral
+
+
+def test_twice_as_wide_is_some_times_the_work() -> None:
+    assert 4.0 <= after(1e-3, 128, 1e-8)._growth(2.0) <= 9.0
+
+
+class Around:
+    """Functions around holes that cost nothing."""
+
+    around, fields, strong, size = True, (), False, 0
+
+    def at(self, _: int) -> Around:
+        return self
+
+
+@pytest.mark.parametrize(("tried", "hopeful"), [(2, True), (3, True), (5, False), (9, False)])
+def test_around_holes_some_widths_are_tried_whatever_they_gain(tried: int, hopeful: bool) -> None:
+    one = after(0.1, 256, 1e-8, (0.1, 128))
+    one.extra, one._tried = Around(), tried  # type: ignore[assignment]
+    offer = one.offer()
+    assert offer is not None
+    assert math.isfinite(offer.remaining) is hopeful
+    assert not hopeful or 2.0 <= offer.remaining / offer.work <= 5.0
+
+
+def test_corners_of_nonlinear_systems_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WavePlan, "_is_algebraic", property(lambda _: True))
+    offer = plan(problem=plane()).offer()
+    assert offer is not None
+    assert 50.0 < offer.remaining < 1000.0
+
+
+def test_shares_and_stretches_are_chosen_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much each of them gains."""
+    residual, shares, made = [0.9], [], []
+
+    def attempted(self: WavePlan, family: Any, nodes: int, *_: Any, **__: Any) -> Attempt:
+        residual[0] *= 0.5
+        made.append(nodes)
+        return found(residual[0], nodes=nodes)
+
+    def shared(self: WavePlan, now: Attempt, nodes: int) -> Attempt:
+        shares.append(nodes)
+        return now
+
+    monkeypatch.setattr(WavePlan, "_attempt", attempted)
+    one = plan(problem=plane())
+    one._other_stretch(found(0.9, nodes=128), 128)
+    assert 4 <= len(made) <= 12
+    monkeypatch.setattr(WavePlan, "_other_share", shared)
+    monkeypatch.setattr(WavePlan, "_judge", lambda *_, **__: None)
+    for _ in range(4):
+        one.advance()
+    assert len(shares) == 2
+
+
+# -- the loop --
+
+
+@dataclass
+class Stub(Plan):
+    """A plan that does as it is told."""
+
+    offers: list[Offer] = field(default_factory=list)
+    gains: bool = False
+    ends: Status | None = None
+    left: float = 1.0
+    asked: list[str] = field(default_factory=list)
+    name: str = ""
+
+    def offer(self) -> Offer | None:
+        return self.offers[0] if self.offers else None
+
+    def advance(self) -> None:
+        self.asked.append(self.name)
+        self.offers.pop(0)
+        self.best = found(1e-3)
+        self.marks.append(1e-3)
+        if not self.offers:
+            self.status = self.ends
+
+    @property
+    def is_gaining(self) -> bool:
+        return self.gains
+
+    def excess(self, *_: Any) -> float:
+        return self.left if self.status is not None else math.inf
+
+
+def looped(*plans: Stub, **more: Any) -> Search:
+    bench = plan().bench
+    for one in plans:
+        one.bench = bench
+    return Search(bench, Budget(0.0, None, 4000), plans=list(plans), **more)
+
+
+def stub(**more: Any) -> Stub:
+    return Stub(plan().bench, Budget(0.0, None, 4000), **more)
+
+
+@pytest.mark.parametrize(("mark", "none"), [(0.05, True), (0.003, False)])
+def test_no_progress_where_nothing_was_found(mark: float, none: bool) -> None:
+    one = stub()
+    one.marks.extend([mark] * 5)
+    assert one.made_no_progress is none
+
+
+@pytest.mark.parametrize(("value", "stuck"), [(1.06, True), (1.3, False)])
+def test_ends_of_newton_that_are_one(value: float, stuck: bool) -> None:
+    one = stub()
+    one.marks.extend([0.5] * 4)
+    stalled = Outcome(np.zeros(4), 0.0, 1, Status.STALLED)
+    one.seen.extend(replace(found(0.5, v), outcome=stalled) for v in (value, 1.0))
+    assert one.is_stuck is stuck
+
+
+@pytest.mark.parametrize(("left", "ends"), [(3e-10, True), (1e-7, False)])
+def test_a_floor_is_that_of_rounding(left: float, ends: bool) -> None:
+    asked: list[str] = []
+    one = stub(offers=[Offer(1.0, 1.0)], ends=Status.FLOOR, left=left, asked=asked, name="first")
+    other = stub(offers=[Offer(2.0, 2.0)], ends=Status.TOLERANCE, left=0.0, asked=asked, name="second")
+    search = looped(one, other)
+    search._spend()
+    assert asked == (["first"] if ends else ["first", "second"])
+
+
+@pytest.mark.parametrize(("remaining", "later"), [(0.2, False), (0.9, True)])
+def test_weak_corners_are_looked_at_where_nothing_is_nearly_there(remaining: float, later: bool) -> None:
+    asked = []
+
+    def weak() -> Any:
+        asked.append(1)
+        return ()
+
+    one = stub(offers=[Offer(1e-4, remaining)], ends=Status.TOLERANCE, left=0.0)
+    looped(one, later=weak)._spend()
+    assert bool(asked) is later
+
+
+@pytest.mark.parametrize(("work", "first"), [(0.01, "trifle"), (0.1, "best")])
+def test_a_trifle_is_tried_at_once(work: float, first: str) -> None:
+    asked: list[str] = []
+    best = stub(offers=[Offer(1.0, 1.0)], ends=Status.TOLERANCE, left=0.0, asked=asked, name="best")
+    other = stub(offers=[Offer(work, 9.0)], asked=asked, name="trifle", gains=True)
+    looped(best, other)._spend()
+    assert asked[0] == first
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1.2, False), (4.0, True)])
+def test_what_takes_long_is_announced(seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "spent", property(lambda _: 0.1))
+    one = stub(offers=[Offer(seconds, seconds)], ends=Status.TOLERANCE, left=0.0)
+    one.best = replace(found(1e-3), space=SimpleNamespace(nodes=64))
+    search = looped(one)
+    search._spend()
+    assert any(p.expected is not None for p in search.budget.history) is told
+
+
+def test_there_is_always_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[WavePlan] = []
+    monkeypatch.setattr(WavePlan, "advance", lambda self: made.append(self))
+    monkeypatch.setattr(Search, "_begin", lambda _: None)
+    monkeypatch.setattr(Search, "_spend", lambda _: None)
+    looped().run()
+    (last,) = made
+    assert isinstance(last.method, GaussNewton)
+    assert 16 <= last.budget.max_nodes <= 256
+    assert 2 <= last.method.max_steps <= 10
+
+
+# -- points --
+
+
+def cube(d: int, source: Any = sp.S.One, **more: Any) -> tuple[pibls.Problem, tuple[sp.Symbol, ...]]:
+    axes = sp.symbols(f"x0:{d}")
+    v = u(*axes)
+    box = pibls.Box(dict.fromkeys(axes, (0, 1)))
+    equation = sp.Eq(sum(v.diff(a, 2) for a in axes), source)
+    return pibls.Problem(box, [equation], [pibls.Dirichlet(v, more.get("wall", 0))]), axes
+
+
+def test_points_on_the_faces_of_many_dimensions() -> None:
+    spec = Waves(900, scale=1.0)
+    by_rule = {d: default_points(spec, cube(d)[0].domain, 1.75).boundary for d in (2, 3, 6)}
+    assert 4 * 1.5 * 1800**0.5 * 0.9 < by_rule[2] < 4 * 1.5 * 1800**0.5 * 1.2
+    assert 6 * 1.5 * 1800 ** (2 / 3) * 0.9 < by_rule[3] < 6 * 1.5 * 1800 ** (2 / 3) * 1.2
+    assert 2 * 900 < by_rule[6] < 5 * 900
+
+
+def test_singular_functions_ask_for_more_points_on_the_boundary() -> None:
+    spec = Waves(100, scale=1.0)
+    crowded = SimpleNamespace(size=100, parts=(SimpleNamespace(is_crowded=True),))
+    square = plane().domain
+    few, more = (default_points(s, square, 1.75).boundary for s in (spec, crowded))  # type: ignore[arg-type]
+    assert 1.5 < more / few < 3.0
+
+
+def test_functions_of_few_coordinates() -> None:
+    family = WaveFamily.isotropic(4)
+    made = family.spec(1000)
+    assert isinstance(made, Waves)
+    assert 0.5 < sum(n for _, n, _ in made.groups) / 1000 < 0.7
+    few = family.spec(100)
+    assert isinstance(few, Waves)
+    assert not few.groups  # ten groups of six are none
+    some = family.spec(200)
+    assert isinstance(some, Waves)
+    assert some.groups
+    assert all(0.2 < other.low < 0.4 for other in family.others())
+    apart = replace(family, subsets=((0, 1), (2,))).spec(1000)
+    assert isinstance(apart, Waves)
+    (_, two, _), (_, one, _) = apart.groups
+    assert 2.0 < two / one < 3.0
+    assert 20 <= apart.nodes <= 100
+
+
+@pytest.mark.parametrize(("size", "couples"), [(1e-11, False), (1e-7, True)])
+def test_coordinates_that_data_couple(size: float, couples: bool) -> None:
+    axes = sp.symbols("x0:4")
+    problem, _ = cube(4, sum(sp.exp(a) for a in axes) + size * axes[0] * axes[1])
+    groups = coupled(lower(problem), problem.domain, box_of(problem.domain))
+    assert ((0, 1) in groups) is couples
+
+
+def test_a_pair_of_coordinates_that_matters_in_a_tenth_of_the_domain_is_seen() -> None:
+    axes = sp.symbols("x0:4")
+    narrow = sp.Piecewise((axes[0] * axes[1], axes[2] < sp.Rational(1, 8)), (0, True))
+    problem, _ = cube(4, sum(sp.exp(a) for a in axes) + narrow)
+    assert any({0, 1} <= set(g) for g in coupled(lower(problem), problem.domain, box_of(problem.domain)))
+
+
+def test_places_where_data_are_extreme() -> None:
+    problem = plane(sp.exp(-2000 * ((x - 0.31) ** 2 + (y - 0.57) ** 2)))
+    lowered = lower(problem)
+    inside = next(r for r in lowered.residuals if r.region.is_inside)
+    peak = _peak(inside, problem.domain)
+    assert peak.size > 0.9  # of 1, at a place of which some thousands of points are near
+    assert 10 <= len(peak.places) <= 60
+    assert np.linalg.norm(peak.places - (0.31, 0.57), axis=1).max() < 0.06
+
+
+def test_some_points_are_moved_to_the_end_of_time() -> None:
+    X = np.random.default_rng(0).random((300, 2))
+    moved = _at_the_end(X, SimpleNamespace(axis=1, stop=7.0))  # type: ignore[arg-type]
+    assert 60 <= len(moved) <= 200
+    assert np.all(moved[:, 1] == 7.0)
+
+
+# -- starts --
+
+
+@pytest.mark.parametrize(
+    ("columns", "evolves", "cornered", "relative", "several"),
+    [
+        (200, False, False, 0.5, True),
+        (400, False, False, 0.5, False),
+        (60, True, False, 0.5, True),
+        (200, True, False, 0.5, False),
+        (60, False, True, 0.02, False),  # singular functions do the rest
+        (60, False, True, 0.2, True),
+    ],
+)
+def test_several_starts_where_each_is_cheap(
+    columns: int,
+    evolves: bool,
+    cornered: bool,
+    relative: float,
+    several: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+
+    class Method:
+        continuation = 0
+
+        def descend(self, *_: Any, **__: Any) -> Outcome:
+            tried.append(1)
+            return Outcome(np.zeros(columns), 1.0, 1, Status.STALLED, relative=relative)
+
+    system: Any = SimpleNamespace(
+        shape=(2 * columns, columns), linearise=lambda _: (np.ones(1),), has_corners=cornered
+    )
+    bench: Any = SimpleNamespace(evolution=object() if evolves else None)
+    method: Any = Method()
+    monkeypatch.setattr(starts, "_candidates", lambda *_: [(np.zeros(1), None)] * 3)
+    starts.from_scratch(system, method, bench, np.random.default_rng(0))
+    assert (len(tried) > 1) is several
+
+
+@pytest.mark.parametrize(
+    ("term", "root"),
+    [(sp.sqrt(u(x) - sp.Rational(1, 2)), 1.0), (sp.sqrt(-sp.Rational(1, 2) - u(x)), -1.0),
+     (sp.sqrt(u(x) * (1 - u(x)) - sp.Rational(2, 25)), 0.1)],
+)  # fmt: skip
+def test_constants_to_start_from(term: Any, root: float) -> None:
+    """Where the equation is not defined at zero, it is at one, at minus one or at a tenth."""
+    bench = SimpleNamespace(box=np.array([[0.0, 1.0]]))
+
+    class System(SimpleNamespace):
+        held, has_corners = None, False
+
+        def level(self, value: float) -> np.ndarray:
+            return np.full(3, value)
+
+        def linearise(self, v: np.ndarray) -> tuple[np.ndarray, ...]:
+            with np.errstate(invalid="ignore"):
+                return (sp.lambdify(u(x), term)(v + 0.0),)
+
+    tried = [float(v[0]) for v, _ in _levels(System(shape=(3, 3)), bench)]
+    assert tried[-1] == pytest.approx(root, rel=0.5)
+
+
+def _levels(system: Any, bench: Any) -> list[Any]:
+    out = []
+    for v, w in starts._candidates(system, bench):
+        out.append((v, w))
+        if all(np.isfinite(part).all() for part in system.linearise(v)):
+            break
+    return out
+
+
+# -- costs and the budget --
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds"),
+    [
+        (lambda: dense(32, 1), 0.0035),
+        (lambda: dense(512, 1), 0.045),
+        (lambda: dense(1458, 1), 0.95),
+        (lambda: dense(32, 1, 46), 0.16),  # 40 holes with a condition each
+        (lambda: dense(32, 1, 20), 0.023),
+        (lambda: divided(16, 16 * 64, 16 * 64, 1), 0.12),
+        (lambda: divided(274, 274 * 64, 274 * 64, 1), 2.7),
+        (lambda: divided(100, 100, 0, 1), 0.25),
+        (lambda: multiplied((290, 290), 0), 0.2),
+        (lambda: multiplied((62, 62, 62), 1), 0.08),
+        (lambda: multiplied((42, 42, 42), 1, True) - multiplied((42, 42, 42), 0), 0.06),
+        (lambda: eliminated(64, 22), 0.53),
+        (lambda: eliminated(256, 12), 0.41),
+    ],
+)
+def test_what_was_measured_of_attempts(work: Callable[[], float], seconds: float) -> None:
+    assert 0.6 * seconds < work() < 1.6 * seconds
+
+
+def test_what_ends_shortly_after_the_limit_is_still_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "spent", property(lambda _: 50.0))
+    budget = Budget(0.0, 100.0, 4000)
+    assert budget.allows(object(), 55.0)
+    assert not budget.allows(object(), 80.0)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.5, False), (5.0, True)])
+def test_a_callback_hears_from_time_to_time(
+    seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(Budget, "spent", property(lambda _: seconds))
+    Budget(0.0, None, 4000, callback=heard.append).check()
+    assert bool(heard) is told

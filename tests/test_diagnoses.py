@@ -1,0 +1,505 @@
+"""What is found of holes, layers and corners: on one side of each threshold this, on the other that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.basis import Singular
+from pibls.diagnose import corners, ends, singular, wedges
+from pibls.diagnose.ends import meetings, opened
+from pibls.diagnose.holes import (
+    Around,
+    Hole,
+    Kind,
+    _centres,
+    _completed,
+    _decay,
+    _flux,
+    holes_of,
+    outer_faces,
+)
+from pibls.diagnose.images import Image, Mirror, mirrored
+from pibls.diagnose.layers import Layers, layers_of
+from pibls.diagnose.pencil import Tie
+from pibls.diagnose.singular import VALUES, Corner, corners_of, functions_at
+from pibls.diagnose.symbol import _clusters, symbol_of
+from pibls.domain import Boundary, faces_of
+from pibls.problem.lowering import lower
+from pibls.search.enrich import _fewer
+from tests.test_pencil import ELASTIC, LAPLACE, PLATE, STOKES, XX, YY, free, pencil, values
+
+x, y, z, t = sp.symbols("x y z t")
+u = sp.Function("u")(x, y)
+BOX = pibls.Box({x: (0, 1), y: (0, 1)})
+DISC = pibls.Disk((x, y), (0, 0), 1)
+
+
+def laplacian(w: Any, coordinates: Any = (x, y)) -> Any:
+    return sum(w.diff(c, 2) for c in coordinates)
+
+
+def poisson(domain: Any, equation: Any = None, *conditions: Any) -> pibls.Problem:
+    equation = laplacian(u) - 1 if equation is None else equation
+    return pibls.Problem(domain, [equation], list(conditions) or [pibls.Dirichlet(u, 0)])
+
+
+# -- holes --
+
+
+def ellipse(a: float, b: float, n: int = 400) -> Any:
+    s = 2.0 * np.pi * np.arange(n) / n
+    return np.stack([a * np.cos(s), b * np.sin(s)], axis=1)
+
+
+def test_centres_of_a_hole() -> None:
+    assert len(_centres(ellipse(1.0, 0.95))) == 1
+    assert 3 <= len(_centres(ellipse(3.0, 1.0))) <= 9
+    assert 8 <= len(_centres(ellipse(60.0, 1.0))) <= 24  # not more than that
+
+
+def test_a_centre_is_looked_for_everywhere() -> None:
+    """The widest place of a bent hole is not in its middle."""
+    s = np.linspace(0.0, np.pi, 200)
+    outer = np.stack([np.cos(s), np.sin(s)], axis=1)
+    inner = 0.7 * outer[::-1]
+    (_, _, radius), *_ = _centres(np.concatenate([outer, inner]))
+    assert 0.13 < radius <= 0.151
+
+
+def hole_in(domain: Any, equation: Any = None) -> Around:
+    problem = poisson(domain, equation)
+    return holes_of(lower(problem), problem.domain)
+
+
+def test_orders_around_discs() -> None:
+    far, near = (hole_in(BOX - pibls.Disk((x, y), (0.5, 0.5), r)) for r in (0.01, 0.3))
+    few: Any = replace(far, digits=19.5, images=()).functions()[0]
+    assert 8 <= few.orders <= 16  # so far away hardly anything is seen of it
+    assert 0.1 < far.holes[0].decays[0] < 0.3
+    assert near.holes[0].decays[0] < 0.9
+    touching = (0.0, 0.0, 1.0), (2.0000001, 0.0, 1.0)
+    hole = Hole(far.holes[0].faces, (touching[0],), 1.0)
+    other = Hole(far.holes[0].faces, (touching[1],), 1.0)
+    (decay,) = _completed(hole, [hole, other], (), ()).decays
+    assert 0.9 < decay < 0.99
+    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 0.0))) in range(
+        60, 240
+    )
+    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 3.0))) in range(20, 80)
+
+
+def test_circles_that_mirror_each_other() -> None:
+    """s = a - q²/(a - r²/s)."""
+    a, r, q = 3.0, 1.0, 0.5
+    s = r / _decay((0.0, 0.0, r), (a, 0.0, q))
+    assert s == pytest.approx(a - q * q / (a - r * r / s), rel=1e-12)
+    assert _decay((0.0, 0.0, 1.0), (1.9, 0.0, 1.0)) == 1.0
+
+
+@pytest.mark.parametrize(("ratio", "disc"), [(1.005, True), (1.1, False)])
+def test_what_is_a_disc(ratio: float, disc: bool) -> None:
+    around = hole_in(pibls.Box({x: (-40, 40), y: (-40, 40)}) - pibls.Ellipse((x, y), (0, 0), (ratio, 1)))
+    (hole,) = around.holes
+    assert (hole.ring is None) is disc
+    if disc:
+        assert hole.decays[0] < 0.3
+    else:
+        assert 0.25 < hole.decays[0] < 0.6
+
+
+def test_a_ring_of_circles() -> None:
+    box = pibls.Box({x: (-40, 40), y: (-40, 40)})
+    (hole,) = hole_in(box - pibls.Ellipse((x, y), (0, 0), (3, 1))).holes
+    assert hole.ring is not None
+    assert 20 <= len(hole.ring.circles(19.5)) <= 120
+    assert len(hole.ring.places) > 300
+    (thin,) = hole_in(box - pibls.Ellipse((x, y), (0, 0), (3, 0.3))).holes
+    assert thin.ring is None  # that would be too many
+    rim = hole.rim(100)
+    assert 200 <= len(rim.points) <= 400
+
+
+@pytest.mark.parametrize(("kappa", "zero"), [(1e-2, True), (1.0, False)])
+def test_a_rate_that_is_as_good_as_zero(kappa: float, zero: bool) -> None:
+    around = hole_in(BOX - pibls.Disk((x, y), (0.5, 0.5), 0.01), laplacian(u) - kappa**2 * u - 1)
+    assert (around.kind.rate == 0.0) is zero
+
+
+def test_the_area_of_a_loop() -> None:
+    (circle,) = faces_of(pibls.Disk((x, y), (0, 0), 1))
+    from pibls.diagnose.holes import _area
+
+    assert _area((circle,)) == pytest.approx(2.0 * np.pi, rel=1e-3)
+    assert abs(_flux(circle.at(np.linspace(0, 1, 65)[:, None], np.random.default_rng(0)))) > 6.0
+
+
+# -- images --
+
+
+def wall() -> Mirror:
+    (side,) = (f for f in faces_of(BOX) if f.plane() == (0, 0.0))
+    return Mirror.of(side)
+
+
+@pytest.mark.parametrize(
+    ("depth", "radius", "seen"),
+    [(0.2, 0.1, True), (0.6, 0.1, False), (0.105, 0.1, True), (0.1005, 0.1, False)],
+)
+def test_which_images_are_seen(depth: float, radius: float, seen: bool) -> None:
+    images = mirrored([(depth, 0.5, radius)], (wall(),), BOX, 1.0)
+    assert bool(images) is seen
+
+
+def test_images_that_are_the_same() -> None:
+    for apart, count in ((1e-5, 1), (1e-2, 2)):
+        circles = [(0.2, 0.5, 0.1), (0.2, 0.5 + apart, 0.1)]
+        assert len(mirrored(circles, (wall(),), BOX, 1.0)) == count
+
+
+def test_points_of_a_wall_that_mirrors() -> None:
+    image = Image((-0.2, 0.5), 0.1, 0.2, 0)
+    assert image.orders(1e-6, 0.5) == 1
+    points = wall().points((image,), [20])
+    assert 30 <= len(points.points) <= 100
+    near = wall().points((Image((-0.002, 0.5), 0.001, 0.002, 0),), [20])
+    assert 25 <= len(near.points) <= 120  # the wall is seen closely enough
+
+
+# -- layers --
+
+
+def layers_in(domain: Any, width: float, equation: Any = None) -> Layers | None:
+    equation = -(width**2) * laplacian(u) + u - 1 if equation is None else equation
+    problem = poisson(domain, equation)
+    return layers_of(lower(problem), problem.domain, outer_faces(problem.domain))
+
+
+def test_thin_layers_have_functions() -> None:
+    assert layers_in(DISC, 0.5) is None
+    made = layers_in(DISC, 0.1)
+    assert made is not None
+    (basis,) = made.functions(10.0)
+    assert 15 <= basis.size <= 60
+    (more,) = made.functions(40.0)
+    assert 1.7 < more.size / basis.size < 2.3  # as the root of the digits
+    assert 2.0 * basis.size <= len(made.rim(10.0).points) <= 4.5 * basis.size
+    depths = (1.0 - np.linalg.norm(made.near, axis=1)) / made.width
+    for low, high in ((0.05, 0.2), (0.3, 0.7), (0.8, 1.2), (1.6, 2.4), (3.2, 4.8), (6.4, 9.6)):
+        assert 80 <= np.count_nonzero((depths > low) & (depths < high)) <= 320
+    assert np.all(depths < 11.0)
+
+
+def test_directions_of_a_thin_layer() -> None:
+    """Nowhere on the wall are all functions small."""
+    made = layers_in(pibls.Ellipse((x, y), (0, 0), (2, 1)), 0.02)
+    assert made is not None
+    (basis,) = made.functions(10.0)
+    s = np.linspace(0.0, 2.0 * np.pi, 400)
+    X = np.stack([2.0 * np.cos(s), np.sin(s)], axis=1)
+    assert basis.jets(X, [(0, 0)])[0].max(axis=1).min() > 0.5
+    assert basis.size < 400
+    assert 1000 <= len(made.walls) <= 6000
+    angles = np.sort(np.arctan2(basis.growths[1], basis.growths[0]))
+    gaps = np.diff(angles)
+    assert gaps.max() / np.median(gaps) < 5.0  # the boundary was looked at in many directions
+
+
+def test_layers_in_space() -> None:
+    w = sp.Function("w")(x, y, z)
+    ball = pibls.Ball((x, y, z), (0, 0, 0), 1)
+    sizes = []
+    for width in (0.1, 0.003):
+        equation = -(width**2) * laplacian(w, (x, y, z)) + w - 1
+        problem = pibls.Problem(ball, [equation], [pibls.Dirichlet(w, 0)])
+        made = layers_of(lower(problem), problem.domain, outer_faces(problem.domain))
+        assert made is not None
+        sizes.append(made.functions(12.0)[0].size)
+    assert 100 <= sizes[0] <= 600
+    assert 800 <= sizes[1] <= 3000  # not more than that
+
+
+def test_waves_that_a_flow_carries() -> None:
+    flow = layers_in(DISC, 0.0, -laplacian(u) / 50 + u.diff(x) - 1)
+    assert flow is not None
+    (few,), (more,) = flow.functions(10.0), flow.functions(20.0)
+    turning = [np.abs(b.turns).max(axis=0) > 0 for b in (few, more)]
+    assert 12 <= turning[0].sum() <= 24  # two of each
+    assert turning[1].sum() > 1.5 * turning[0].sum()
+    slowest = np.linalg.norm(few.turns[:, turning[0]], axis=0).min()
+    assert 0.8 < slowest < 2.0  # a period somewhat wider than the domain
+
+
+@pytest.mark.parametrize(("dent", "width", "bare"), [(0.05, 0.1, False), (0.5, 0.05, True)])
+def test_dents_have_none(dent: float, width: float, bare: bool) -> None:
+    two = pibls.Disk((x, y), (dent, 0), 1) | pibls.Disk((x, y), (-dent, 0), 1)
+    assert (layers_in(two, width) is None) is bare
+
+
+@pytest.mark.parametrize(("chord", "bare"), [(0.06, False), (0.6, True)])
+def test_straight_sides_have_none(chord: float, bare: bool) -> None:
+    level = math.sqrt(1.0 - 0.25 * chord**2)
+    cut = pibls.Disk((x, y), (0, 0), 1) & pibls.Box({x: (-2, 2), y: (-2, level)})
+    assert (layers_in(cut, 0.1) is None) is bare
+
+
+# -- the symbol of a system --
+
+
+def test_symbols_of_systems() -> None:
+    assert symbol_of(LAPLACE, 1) is not None
+    assert symbol_of(STOKES, 3) is not None  # the pressure counts one order less
+    four: Any = [{(k, XX): 1.0, (k, YY): 1.0} for k in range(4)]
+    assert symbol_of(four, 4) is not None
+    nearly: Any = [{(0, XX): 1.0, (0, YY): 1e-8}]
+    assert symbol_of(nearly, 1) is not None
+    skew: Any = [{(0, XX): 1.0, (0, (1, 1)): -2.0, (0, YY): 1.0 + 1e-8}]
+    assert symbol_of(skew, 1) is None  # not elliptic, as good as
+    some: Any = [{(0, XX): 1.0, (0, (1, 1)): -2.0, (0, YY): 1.0 + 1e-4}]
+    assert symbol_of(some, 1) is not None
+    eight: Any = [{(0, (8 - 2 * k, 2 * k)): float(math.comb(4, k)) for k in range(5)}]
+    high = symbol_of(eight, 1)
+    assert high is None or len(high.members) == 4
+
+
+def test_five_unknowns_are_too_many() -> None:
+    five: Any = [{(k, XX): 1.0, (k, YY): 1.0} for k in range(5)]
+    assert symbol_of(five, 5) is None
+
+
+def test_orders_by_which_unknowns_differ() -> None:
+    """Of sixth order as two of them: Δ²u = v, Δv = 0 has weights up to four."""
+    biharmonic = {(0, (4, 0)): 1.0, (0, (2, 2)): 2.0, (0, (0, 4)): 1.0}
+    rows: Any = [{**biharmonic, (1, (0, 0)): 1.0}, {(1, XX): 1.0, (1, YY): 1.0}]
+    assert symbol_of(rows, 2) is not None
+
+
+def test_equations_of_sixth_order_are_not_looked_at() -> None:
+    sixth: Any = [{(0, (6 - 2 * k, 2 * k)): float(math.comb(3, k)) for k in range(4)}]
+    assert symbol_of(PLATE, 1) is not None
+    assert symbol_of(sixth, 1) is None
+
+
+def test_roots_that_are_one() -> None:
+    assert len(_clusters([1j, 1j + 1e-3])) == 1
+    assert len(_clusters([1j, 1j + 1e-1])) == 2
+
+
+def test_roots_of_eighth_order() -> None:
+    """Two plates in one: the determinant is of degree eight and all its coefficients count."""
+    made = symbol_of([*PLATE, {(1, k): c for (_, k), c in PLATE[0].items()}], 2)
+    assert made is not None
+    assert np.allclose(made.roots, 1j, atol=1e-3)
+
+
+# -- clashes --
+
+
+@pytest.mark.parametrize(("gap", "clash"), [(1e-8, False), (1e-4, True)])
+def test_values_that_clash(gap: float, clash: bool) -> None:
+    sides = pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1 + gap, on=x > 0)
+    problem = poisson(BOX, laplacian(u), *sides)
+    assert bool(corners.clashes(problem)) is clash
+
+
+@pytest.mark.parametrize(("left", "clash"), [(1e-12, False), (1e-7, True)])
+def test_what_is_zero_beside_what_stands_elsewhere(left: float, clash: bool) -> None:
+    here = [{x: 0.0}, {x: 0.5}, {x: 0.9}]
+    for where in (0.5, 0.9):
+        bump = sp.Piecewise((1, sp.Abs(x - where) < 0.1), (0, True))
+        assert corners._is_nonzero(sp.Float(left) + bump, (sp.Float(left),), here) is clash  # type: ignore[arg-type]
+
+
+def test_terms_are_looked_at_on_the_way_to_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def nonzero(e: Any, terms: Any, here: Any) -> bool:
+        seen.extend(here[1:])
+        return False
+
+    monkeypatch.setattr(corners, "_is_nonzero", nonzero)
+    corners.clashes(
+        poisson(BOX, None, pibls.Dirichlet(u, x, on=sp.Eq(y, 0)), pibls.Dirichlet(u, y, on=y > 0))
+    )
+    inside = np.array([[float(place[x]), float(place[y])] for place in seen])
+    away = np.abs(inside - np.round(inside)).max(axis=1)
+    assert len(seen)
+    assert np.all((away > 0.1) & (away < 0.5))
+
+
+# -- ends of sides --
+
+
+def test_an_angle_that_is_none() -> None:
+    assert opened(0.0, 1e-10) == 2.0 * math.pi
+    assert opened(0.0, 1e-7) == 1e-7
+
+
+@pytest.mark.parametrize(("apart", "meet"), [(1e-8, True), (1e-6, False)])
+def test_ends_that_meet(apart: float, meet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = SimpleNamespace(point=np.zeros(2), is_first=True, direction=0.0)
+    last = SimpleNamespace(point=np.array([apart, 0.0]), is_first=False, direction=1.0)
+    monkeypatch.setattr(ends, "faces_of", lambda _: [None])
+    monkeypatch.setattr(ends, "_ends", lambda *_: [first, last])
+    problem = poisson(BOX)
+    assert bool(list(meetings(lower(problem), problem.domain))) is meet
+
+
+@pytest.mark.parametrize(("off", "found"), [(2e-8, True), (5e-6, False)])
+def test_where_a_relation_ends_exactly(off: float, found: bool) -> None:
+    """Beside that place it holds only up to a slack."""
+    (side,) = (f for f in faces_of(BOX) if f.plane() == (1, 0.0))
+    relation = SimpleNamespace(expression=sp.Gt(x, 0.3), coordinates=(x, y))
+    at = {float(c): side.at(np.array([[c]]), np.random.default_rng(0)).points[0, 0] for c in (0.3, 0.7)}
+    cut = next(c for c, place in at.items() if abs(place - 0.3) < 1e-12)
+    exact = ends._exactly(side, cut + off, SimpleNamespace(relation=relation))
+    assert (exact == pytest.approx(cut, abs=1e-12)) is found
+
+
+def test_points_towards_an_end() -> None:
+    problem = poisson(BOX)
+    one, _ = next(iter(meetings(lower(problem), problem.domain)))
+    away = np.sort(np.linalg.norm(one.near.points - one.point, axis=1))
+    assert away[-1] == pytest.approx(0.5)
+    assert 1e-8 < away[0] < 1e-5
+    assert 1.3 < (away[1:] / away[:-1]).min() <= (away[1:] / away[:-1]).max() < 2.5
+
+
+# -- powers --
+
+
+def test_powers_of_a_corner() -> None:
+    sides = Boundary(np.zeros((0, 2)), np.zeros((0, 2)), ())
+    corner = Corner((0.0, 0.0), 0.0, 1.5 * math.pi, ((VALUES, VALUES),), True, sides)
+    assert 40.0 < max(corner.powers(0)) < 60.0
+    bent = [p for p, *_ in singular._bent_terms(corner, 0, 0.0)]
+    lower_ones = [p + j for p, j, *_ in singular._lower_terms(corner, 0)]
+    rich = [p + q for p, q, *_ in singular._rich_terms(corner, 0)]
+    assert 15.0 < max(bent) < 25.0
+    assert 12.0 < max(lower_ones) < 20.0
+    assert 4.0 < max(rich) < 8.0
+    assert singular._is_whole(2.0 + 1e-7)
+    assert not singular._is_whole(2.0 + 1e-5)
+
+
+def test_poles_in_a_hole() -> None:
+    """The cut of a corner that looks into a hole ends in it."""
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)}) - pibls.Box({x: (0, 0.3), y: (0, 0.3)})
+    problem = poisson(square)
+    corner = next(c for c in corners_of(lower(problem), square) if math.hypot(*c.point) < 1e-9)
+    made = functions_at(corner, lower(problem), square)
+    assert isinstance(made[0], Singular)
+    poles = [p for p, q, log, _ in made[0].terms if p == round(p) and not q and not log]
+    assert 10.0 <= max(poles) <= 24.0
+
+
+# -- pencils --
+
+
+def test_exponents_are_counted_once() -> None:
+    for angle, count in ((1.5 * math.pi, 3), (1.1 * math.pi, 2)):
+        made = pencil(LAPLACE, lambda a: values(a, 1), angle)
+        found = [alpha.real for alpha, _ in made.exponents(2.1)]
+        assert len(found) == count
+        assert np.allclose(found, np.arange(1, count + 1) * math.pi / angle, atol=1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.5, 1.0, 1.5, 2.2])
+def test_complex_exponents_of_narrow_corners(angle: float) -> None:
+    """sin(λω) = ±λ sin ω, λ = α for Stokes flow between walls: up to imaginary parts of two and more."""
+    made = pencil(STOKES, lambda a: values(a, 2), angle)
+    found = [alpha for alpha, _ in made.exponents(1.0 + 14.0 / angle) if abs(alpha - 1.0) > 1e-6]
+    misses = [min(abs(np.sin(a * angle) - s * a * np.sin(angle)) for s in (1, -1)) for a in found]
+    assert max(misses) < 1e-6
+    assert len(found) >= 4
+    # Between each two of them is one more, so none was left out.
+    assert np.diff([a.real for a in found]).max() < 3.6 / angle
+    assert max(a.imag for a in found) > 1.0
+
+
+def test_a_power_that_is_none() -> None:
+    """Constants and log r, where fluxes are given on both sides: energies would be infinite."""
+
+    def flux(angle: float) -> list[Tie]:
+        return [Tie(angle, ((0, 0, (1, 0), -math.sin(angle)), (0, 0, (0, 1), math.cos(angle))))]
+
+    made = pencil(LAPLACE, flux, 1.5 * math.pi)
+    assert [a.real for a, _ in made.exponents(1.6)] == pytest.approx([2 / 3, 4 / 3], abs=1e-8)
+
+
+def test_null_vectors_and_chains() -> None:
+    made = pencil(ELASTIC, free, 2.0 * math.pi, -math.pi)
+    exponents = made.exponents(2.6)
+    assert made.has(exponents)
+    assert not made.has([(a + 1e-4, n) for a, n in exponents])
+    assert made._null(0.5)[0].shape[1] == 2
+    assert made._null(0.5 + 1e-10)[0].shape[1] == 2
+    assert made._null(0.5 + 1e-5)[0].shape[1] == 0
+
+
+# -- corners of systems --
+
+
+def lid(value: Any) -> pibls.Problem:
+    a, b, p = (sp.Function(name)(x, y) for name in "abp")
+    rows = [laplacian(a) - p.diff(x), laplacian(b) - p.diff(y), a.diff(x) + b.diff(y)]
+    top = sp.Eq(y, 1)
+    still = sp.Or(sp.Eq(x, 0), sp.Eq(x, 1), sp.Eq(y, 0))
+    conditions = [pibls.Dirichlet(a, value, on=top), pibls.Dirichlet(b, 0), pibls.Dirichlet(a, 0, on=still)]
+    return pibls.Problem(BOX, rows, [*conditions, pibls.Condition(p, on={x: 0, y: 0})])
+
+
+@pytest.mark.parametrize(("jump", "clash"), [(1e-5, False), (1e-2, True)])
+def test_a_jump_of_the_data_at_a_corner(jump: float, clash: bool) -> None:
+    problem = lid(sp.Float(jump) + sp.sin(sp.pi * x))
+    found = wedges.wedges_of(lower(problem), problem.domain)
+    assert any(w.clash for w in found) is clash
+
+
+def test_what_lower_terms_bring() -> None:
+    problem = lid(1)
+    found = wedges.wedges_of(lower(problem), problem.domain)
+    wedge = next(w for w in found if w.clash)
+    place: Any = SimpleNamespace(
+        point=wedge.point, pencil=wedge.pencil, clash=True, lower=(True, True), angle=wedge.angle
+    )
+    made = wedges.richer(place, wedge.pencil.sectors[0], [(1.3 + 0j, 1), (2.4 + 0j, 1)], BOX, 1.0)
+    degrees = sorted({round(float(d), 6) for d in made[0].terms[:, 0]})
+    assert degrees == [1.0, 2.0, 2.3, 2.6, 3.0, 3.3, 3.6][: len(degrees)] or max(degrees) <= 3.0
+    assert 2.0 <= max(degrees) <= 5.0
+    assert 8 <= len({int(j) for j in made[0].terms[:, 2]}) <= 24
+    assert not any(abs(d - 3.4) < 1e-6 for d in degrees)
+
+
+def test_smooth_data_of_a_plate_do_not_clash() -> None:
+    """Nor does rounding in their differences."""
+    fluxes = {sp.Eq(x, 1): y, sp.Eq(x, 0): -y, sp.Eq(y, 1): x, sp.Eq(y, 0): -x}
+    sides = [pibls.Neumann(u, flux, on=side) for side, flux in fluxes.items()]
+    problem = poisson(BOX, laplacian(laplacian(u)) - 1, pibls.Dirichlet(u, 1 + x * y, on=BOX), *sides)
+    found = wedges.wedges_of(lower(problem), problem.domain)
+    assert len(found) == 4
+    assert not any(w.clash for w in found)
+
+
+# -- functions beside waves --
+
+
+def test_functions_of_corners_are_reduced() -> None:
+    class Part:
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+        def reduced(self, share: float) -> Part:
+            return Part(int(share * 400))
+
+    (less,) = _fewer((Part(400),), 100)  # type: ignore[arg-type]
+    assert 60 <= less.size <= 100
+    (least,) = _fewer((Part(400),), 1)  # type: ignore[arg-type]
+    assert 20 <= least.size <= 80  # fewer are no basis

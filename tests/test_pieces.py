@@ -1,0 +1,523 @@
+"""How axes and cells are divided: on one side of each threshold in this way, on the other in that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.arrays import Array
+from pibls.problem.lowering import lower
+from pibls.search import cells as cellular
+from pibls.search import products as product_plans
+from pibls.search.axes import _falls_as_power, _finer, _joined, _lines, _resolving, first_axes, tail_of
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget
+from pibls.search.cells import CellPlan
+from pibls.search.estimate import ErrorEstimate
+from pibls.search.products import ProductPlan, _looked_at
+from pibls.search.rates import Site, Walls, _samples, sites, towards, walls_of, waves_across
+from pibls.search.seams import Seams
+from pibls.search.sizes import NODES, Sized, first_level, waves_in
+from pibls.solver import GaussNewton, Outcome
+from pibls.space import CellTree, graded
+from pibls.status import Status
+from pibls.system.products import Boxed
+from tests.made import found, plan, plane
+
+x, y = sp.symbols("x y")
+u, v = sp.Function("u")(x), sp.Function("v")(x, y)
+
+
+# -- axes --
+
+
+def falling(rate: float, n: int = 16, flat: int = 8) -> Array:
+    """Coefficients of one piece that fall by ``rate`` digits a degree, from a degree on."""
+    return 10.0 ** (-rate * np.maximum(np.arange(n) - flat, 0.0))[None, :]
+
+
+def finer(S: Array, missing: float, edges: tuple[float, ...] = (0.0, 1.0)) -> tuple[tuple[float, ...], int]:
+    limit = float(tail_of(S).max()) * 10.0**-missing
+    return _finer(edges, S.shape[1], S, limit, set())
+
+
+def test_the_tail_of_a_spectrum() -> None:
+    S = np.full((1, 24), 1e-9)
+    S[0, -8] = 1.0
+    assert tail_of(S)[0] == 1e-9
+    S[0, -4] = 1.0
+    assert tail_of(S)[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "missing", "pieces", "functions"),
+    [
+        (0.3, 2.8, 1, 26),  # ten degrees more, for three digits
+        (0.3, 2.95, 1, 27),  # some more than is missing
+        (0.3, 4.2, 2, 16),  # more than a piece may have
+        (0.001, 0.5, 1, 25),  # what does not fall yet falls so much when it is resolved
+    ],
+)
+def test_more_functions_or_more_pieces(rate: float, missing: float, pieces: int, functions: int) -> None:
+    edges, n = finer(falling(rate), missing)
+    assert len(edges) - 1 == pieces
+    assert n == functions
+
+
+def test_a_power_is_graded_for() -> None:
+    S = np.asarray((np.arange(16) + 1.0)[None, :] ** -4.0, dtype=float)
+    edges, _ = finer(S, 2.9)
+    assert len(edges) == 2 + 4  # two towards each end
+    assert 0.05 < edges[2] < 0.4
+    assert edges[1] == pytest.approx(edges[2] ** 2)
+    edges, _ = finer(S, 15.0)
+    assert 2 + 2 * 2 < len(edges) <= 2 + 2 * 5
+
+
+def test_the_shortest_piece() -> None:
+    S = np.concatenate([falling(0.001), falling(1.0)])
+    for length, divided in ((1e-10, True), (1e-12, False)):
+        edges, n = _finer((0.0, length, 1.0), 16, S, 1e-5, set())
+        assert (len(edges) > 3 or n > 16) is divided
+
+
+def test_a_power_is_told_from_an_exponential() -> None:
+    """By how well the logarithm of the degree explains the digits, and the degree."""
+    degrees = np.arange(2.0, 18.0)
+    power, exponential = -4.0 * np.log10(degrees), -0.25 * degrees
+    mixed = {share: (1.0 - share) * power + share * exponential for share in (0.1, 0.3, 0.8, 0.95)}
+    told = {share: _told(logs) for share, logs in mixed.items()}
+    assert told == {0.1: True, 0.3: True, 0.8: False, 0.95: False}
+    # The first two coefficients, mean and slope, say nothing.
+    assert _told(power, first=5.0)
+    assert not _told(exponential, first=5.0)
+
+
+def _told(logs: Array, first: float = 0.0) -> bool:
+    both = np.full(2, float(logs[0]) + first)
+    return bool(_falls_as_power(np.concatenate([both, logs])[None, :])[0])
+
+
+def test_pieces_become_one_where_nothing_is_left() -> None:
+    fallen = 10.0 ** -np.linspace(0.0, 10.0, 16)[None, :].repeat(2, axis=0)
+    for limit, joined in ((1e-2, {0}), (1e-4, set())):
+        assert _joined((0.0, 0.5, 1.0), fallen, limit, set()) == joined
+
+
+def test_data_are_located() -> None:
+    def pieces(f: Any) -> int:
+        return len(_resolving((0.0, 1.0), [lambda t: f(t)[None, :]], 12)) - 1
+
+    rng = np.random.default_rng(0)
+    assert 16 <= pieces(lambda t: rng.standard_normal(len(t))) <= 48  # not more at first
+    assert 8 <= pieces(lambda t: np.sign(t - 0.3141)) <= 14
+    assert pieces(lambda t: 1.0 + 0.2 * np.sin(300 * t)) > 1
+    assert pieces(lambda t: 1.0 + 0.002 * np.sin(300 * t)) == 1
+
+
+@cache
+def square(equation: str, tol: float = 1e-8) -> Bench:
+    stated = {
+        "waves": v.diff(x, 2) + v.diff(y, 2) + (2 * sp.pi * 8) ** 2 * v - 1,
+        "few waves": v.diff(x, 2) + v.diff(y, 2) + (2 * sp.pi * 2) ** 2 * v - 1,
+        "layers": v.diff(x, 2) + v.diff(y, 2) - 100**2 * v - 1,
+        "no layers": v.diff(x, 2) + v.diff(y, 2) - 30**2 * v - 1,
+        "bent": v.diff(x, 2) + v.diff(y, 2) - v**2 - 1,
+    }
+    problem = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [stated[equation]], [pibls.Dirichlet(v, 0)])
+    return Bench.of(lower(problem), problem.domain, 0, tol)
+
+
+def boxed(bench: Bench) -> Boxed:
+    made = Boxed.of(bench.lowered, bench.domain, bench.box)
+    assert made is not None
+    return made
+
+
+def test_waves_have_longer_pieces() -> None:
+    bench = square("waves")
+    axes = first_axes(bench, boxed(bench))
+    assert all(18 <= n <= 28 for n in axes.sizes)
+
+
+def test_lines_along_which_data_are_looked_at() -> None:
+    bench = square("layers")
+    made = boxed(bench)
+    along = _lines(bench, made)[0][0]
+    functions = 1 + len(made.equation.linear)
+    assert 8 <= len(along(np.array([0.5]))) / functions <= 24
+
+
+# -- rates --
+
+
+def test_layers_and_waves_that_decide() -> None:
+    assert len(sites(square("layers"))) == 4
+    assert not sites(square("no layers"))
+    assert waves_across(square("waves")) == pytest.approx(8.0)
+    assert not waves_across(square("few waves")).any()
+    assert 16 <= len(_samples(square("waves"))) <= 64
+
+
+def test_cells_are_halved_until_they_resolve_a_layer() -> None:
+    tree = CellTree.over(np.array([[0.0, 1.0], [0.0, 1.0]]))
+    fine = towards(tree, (Site(0, 0.0, 1000.0),), 10)
+    assert 8 <= len(fine) <= 14
+    for rate, least, most in ((1e9, 2.0**-16, 2.0**-9), (100.0, 0.02, 0.07)):
+        walls = Walls(np.array([[0.3, 0.0]]), np.array([rate]))
+        lengths = [np.ptp(box[0]) for box in walls.towards(tree, 10, 10_000).boxes]
+        assert least < min(lengths) < most
+
+
+def test_walls_are_looked_at_everywhere() -> None:
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1),
+        [v.diff(x, 2) + v.diff(y, 2) - 200**2 * v - 1],
+        [pibls.Dirichlet(v, 0)],
+    )
+    walls = walls_of(Bench.of(lower(problem), problem.domain, 0, 1e-8))
+    angles = np.sort(np.arctan2(walls.places[:, 1], walls.places[:, 0]))
+    assert np.diff(angles).max() < 0.02
+    assert len(angles) < 30_000
+
+
+# -- sizes and seams --
+
+
+def test_first_sizes_and_waves_in_a_cell() -> None:
+    assert first_level(1e-6) < first_level(1e-8) < len(NODES[1])
+    assert 0.4 < waves_in(128, 2, 1e-8) < 0.6
+
+
+def test_more_functions_where_the_spectrum_falls_fast() -> None:
+    sized = Sized.even(CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 2)), 1)
+    tails = np.array([1e-4, 1e-4])
+    wants = [sized.wants_more(0, tails, [0, 1], fall, 50.0) for fall in (0.1, 0.3, 3.0)]
+    assert wants == [False, False, True]
+    assert sized.wants_more(0, tails, [0, 1], 1.0, 50.0)
+
+
+def seams(worst: list[float], places: Any = None) -> Seams:
+    n = len(worst)
+    X = np.zeros((n, 2)) if places is None else np.array(places)
+    return Seams(np.array(worst), X, np.array([[i, i + 1] for i in range(n - 1)], dtype=int).reshape(-1, 2))
+
+
+def test_who_has_caused_what_stands_on_the_sides() -> None:
+    tiny = np.full(2, 1e-9)
+    assert seams([1e-3, 8e-4]).own(tiny).tolist() == [1e-3, 8e-4]
+    assert seams([1e-3, 5e-4]).own(tiny).tolist() == [1e-3, 0.0]
+    assert seams([1e-3, 1e-3]).own(np.array([1e-9, 1e-4]))[0] == 1e-3
+    assert seams([1e-3, 1e-3]).own(np.array([1e-9, 6e-4]))[0] == 0.0
+
+
+def test_singular_cells() -> None:
+    assert seams([1e-3]).singular(np.array([5e-5])).tolist() == [True]
+    assert seams([1e-3]).singular(np.array([3e-4])).tolist() == [False]
+    assert seams([0.03]).singular(np.array([1e-4])).tolist() == [True]
+    assert seams([0.5]).singular(np.array([1e-4])).tolist() == [False]  # one cannot tell
+    box = np.array([[[0.0, 1.0], [0.0, 1.0]]])
+    assert seams([1.0], [[0.01, 0.99]]).towards(box)[1].tolist() == [True]
+    assert seams([1.0], [[0.1, 0.9]]).towards(box)[1].tolist() == [False]
+
+
+# -- cells --
+
+
+def cells(tol: float = 1e-8, *, n: int = 4, rounds: int = 3) -> CellPlan:
+    one = CellPlan(plan(tol, plane()).bench, Budget(0.0, None, 4000))
+    one.sized = Sized.even(CellTree.grid(one.bench.box, (n, n)), 1)
+    count = n * n
+    one._places = np.array([box.mean(axis=1) for box in one.tree.boxes])
+    one._singular = one._at_corner = np.zeros(count, dtype=np.bool_)
+    one._last, one._rounds = (1.0, 1.0, 1e-3), rounds
+    return one
+
+
+@pytest.mark.parametrize(("rounds", "goes_on"), [(30, True), (60, False)])
+def test_after_many_rounds_nothing_is_expected(rounds: int, goes_on: bool) -> None:
+    one = cells(rounds=rounds)
+    assert (one.offer() is not None) is goes_on
+    bench = square("layers")
+    product = ProductPlan(bench, Budget(0.0, None, 4000))
+    product._rounds = int(0.75 * rounds)
+    assert (product.offer() is not None) is goes_on
+
+
+def test_what_cells_and_products_may_have_and_take() -> None:
+    assert 50_000 <= cells()._most <= 200_000
+    first = CellPlan(plan(1e-8, plane()).bench, Budget(0.0, None, 4000)).offer()
+    assert first is not None
+    assert 0.012 < first.work < 0.04
+    linear, bent = (ProductPlan(square(name), Budget(0.0, None, 4000)) for name in ("layers", "bent"))
+    assert 2_000_000 <= linear._most <= 8_000_000
+    offers = [one.offer() for one in (linear, bent)]
+    assert offers[0] is not None
+    assert offers[1] is not None
+    assert 2.0 < offers[1].remaining / offers[0].remaining < 8.0
+
+
+def test_an_evolution_in_space_and_time_comes_last() -> None:
+    t = sp.Symbol("t")
+    w = sp.Function("w")(x, t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [w.diff(t) - w.diff(x, 2)],
+        [pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))],
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    offer = CellPlan(bench, Budget(0.0, None, 4000)).offer()
+    assert offer is not None
+    assert 40.0 < offer.remaining < 160.0
+
+
+@pytest.mark.parametrize(("per_halving", "levels"), [(0.1, (6, 12)), (0.5, (6, 12)), (0.7, (1, 1))])
+def test_halvings_towards_a_singular_place(per_halving: float, levels: tuple[int, int]) -> None:
+    one = cells()
+    one._per_halving = per_halving
+    assert levels[0] <= one._levels(1e6, False, True) <= levels[1]
+
+
+@pytest.mark.parametrize(
+    ("rate", "worst", "more"), [(1.0, 1e-3, True), (1.0, 0.1, False), (2.0, 1e-3, False)]
+)
+def test_halvings_at_once(rate: float, worst: float, more: bool) -> None:
+    one = cells()
+    one._rate, one._last = rate, (1.0, 1.0, worst)
+    assert (one._levels(1e6, False, False) > 1) is more
+
+
+def divisions(
+    one: CellPlan, indicator: Array, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[int], list[int]]:
+    """The halvings of each divided cell, and the cells whose spectrum is asked for."""
+    levels: list[int] = []
+    asked: list[int] = []
+
+    def recorded(box: Any, axes: Any, place: Any, n: int) -> Any:
+        levels.append(n)
+        return graded(box, axes, place, n)
+
+    def steepness(frames: Any, found: Any, number: int, *_: Any) -> float:
+        asked.append(number)
+        return 0.0
+
+    monkeypatch.setattr(cellular, "graded", recorded)
+    monkeypatch.setattr(cellular, "steepness", steepness)
+    one._refined(found(1e-3), indicator, np.ones((len(indicator), 2)), 1e-9)
+    return levels, asked
+
+
+def test_where_few_cells_are_left_they_are_divided_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for marked, levels in ((5, 3), (20, 1)):
+        one = cells(n=10, rounds=2)
+        indicator = np.full(100, 1e-12)
+        indicator[:marked] = 0.5
+        found_levels, _ = divisions(one, indicator, monkeypatch)
+        assert set(found_levels) == {levels}
+
+
+def test_a_place_that_is_known_roughly(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = cells()
+    one._per_halving = 0.1
+    one._singular = np.ones(16, dtype=np.bool_)
+    found_levels, _ = divisions(one, np.full(16, 1e-3), monkeypatch)
+    assert 2 <= max(found_levels) <= 5
+
+
+@pytest.mark.parametrize(("worst", "asked"), [(3e-3, True), (0.05, False)])
+def test_more_functions_only_where_something_is_resolved(
+    worst: float, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = cells(rounds=2)
+    _, numbers = divisions(one, np.full(16, worst), monkeypatch)
+    assert bool(numbers) is asked
+
+
+@pytest.mark.parametrize(("steep", "divided"), [(5.0, True), (10.0, False)])
+def test_the_second_solution_has_finer_cells_where_it_is_not_smooth(
+    steep: float, divided: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = cells()
+    monkeypatch.setattr(cellular, "steepness", lambda *_: steep)
+    hardest = one._hardest(found(1e-3), np.full(16, 1e-5), np.ones((16, 2)))
+    assert (len(hardest) > 16) is divided
+
+
+def attempted(
+    monkeypatch: pytest.MonkeyPatch,
+    worst: float,
+    *,
+    left: float = 0.0,
+    excess: float = 1e-6,
+    before: float = 1e-3,
+) -> tuple[CellPlan, dict[str, Any]]:
+    """One round of cells whose worst indicator is that, and what it led to."""
+    one = cells(1e-8)
+    said: dict[str, Any] = {"compared": [], "limits": []}
+    now = found(1e-9)
+    one._last, one._before = (1.0, 1.0, before), (None, None)  # type: ignore[assignment]
+    one._singular = np.ones(16, dtype=np.bool_)
+    monkeypatch.setattr(
+        CellPlan, "_solve", lambda *_: (replace(now, work=1.0), SimpleNamespace(worst=np.full(16, left)))
+    )
+    monkeypatch.setattr(CellPlan, "_indicators", lambda *_: (np.full(16, worst), np.ones((16, 2))))
+    monkeypatch.setattr(CellPlan, "_hardest", lambda *_: None)
+    monkeypatch.setattr(CellPlan, "_where", lambda *_: None)
+    monkeypatch.setattr(CellPlan, "_whole", lambda self, found: found)
+    monkeypatch.setattr(CellPlan, "_differences", lambda *_: np.zeros(16))
+    monkeypatch.setattr(CellPlan, "excess", lambda *_: excess)
+    monkeypatch.setattr(CellPlan, "scales", lambda *_: np.ones(1))
+    monkeypatch.setattr(CellPlan, "tell", lambda *_, **__: None)
+    monkeypatch.setattr(Attempted, "function", None, raising=False)
+
+    def compare(a: Any, b: Any, unknowns: int, where: Any, *more: float) -> ErrorEstimate:
+        said["compared"].append(more)
+        return ErrorEstimate(1e-12, 1e-12, each=(ErrorEstimate(1e-12, 1e-12),))
+
+    def refined(self: CellPlan, now: Any, indicator: Any, axes: Any, limit: float) -> Any:
+        said["limits"].append(limit)
+        return self.sized
+
+    monkeypatch.setattr(cellular, "compare", compare)
+    monkeypatch.setattr(CellPlan, "_refined", refined)
+    one._try()
+    return one, said
+
+
+Attempted = type(found(1.0))
+
+
+@pytest.mark.parametrize(("worst", "compared"), [(1e-8, True), (1e-7, False)])
+def test_tails_that_are_nearly_small_enough_are_compared(
+    worst: float, compared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, said = attempted(monkeypatch, worst)
+    assert bool(said["compared"]) is compared
+
+
+def test_what_is_asked_for_after_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, said = attempted(monkeypatch, 1e-8, left=1e-6, excess=1e-8 * 1.1)
+    assert 2e-9 < said["limits"][-1] < 9e-9
+    assert 0.02 < said["compared"][-1][0] < 0.1  # of what the last division changed something is left
+    assert 2e-6 < one.error.max < 1e-5  # in the corner it is more than on the sides
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.6, True), (0.1, False)])
+def test_when_the_time_is_over_the_last_division_tells(
+    rate: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, compared = cells(), []
+    now = found(1e-6)
+    one._rate = rate
+    one._coarser = (now, SimpleNamespace(worst=np.zeros(16)), (None, None))  # type: ignore[assignment]
+
+    def compare(*_: Any) -> ErrorEstimate:
+        compared.append(1)
+        return ErrorEstimate(1e-6, 1e-6, each=(ErrorEstimate(1e-6, 1e-6),))
+
+    monkeypatch.setattr(Attempted, "function", None, raising=False)
+    monkeypatch.setattr(cellular, "compare", compare)
+    monkeypatch.setattr(CellPlan, "_where", lambda *_: None)
+    monkeypatch.setattr(CellPlan, "_whole", lambda self, found: found)
+    monkeypatch.setattr(CellPlan, "scales", lambda *_: np.ones(1))
+    one.conclude()
+    assert bool(compared) is told
+
+
+@pytest.mark.parametrize(("relative", "again"), [(0.02, False), (0.2, True)])
+def test_a_start_in_few_cells_that_leads_nowhere(
+    relative: float, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, said = cells(), []
+    stalled = Outcome(np.zeros(4), 0.0, 1, Status.STALLED, relative=relative)
+    monkeypatch.setattr(GaussNewton, "descend", lambda *_: stalled)
+
+    def solve(*_: Any) -> Outcome:
+        said.append(1)
+        return stalled
+
+    monkeypatch.setattr(GaussNewton, "solve", solve)
+    monkeypatch.setattr(cellular, "starting_values", lambda _: None)
+    one._newton(SimpleNamespace(is_linear=False), None)  # type: ignore[arg-type]
+    assert bool(said) is again
+
+
+def test_two_solutions_are_compared_beside_a_singular_corner(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = cells(n=2)
+    one._singular = np.array([True, False, False, False])
+    one._places = np.zeros((4, 2))
+    monkeypatch.setattr(cellular, "cells_of", lambda _: SimpleNamespace(tree=one.tree))
+    nearest = np.linalg.norm(one._where(found(1e-3)).all, axis=1)
+    assert 1e-4 < nearest[nearest > 0].min() < 1e-3
+
+
+def test_a_sliver_of_the_domain_is_seen() -> None:
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1), [v.diff(x, 2) + v.diff(y, 2) - 1], [pibls.Dirichlet(v, 0)]
+    )
+    one = CellPlan(Bench.of(lower(problem), problem.domain, 0, 1e-8), Budget(0.0, None, 4000))
+    sliver = np.array([[0.6, 1.6], [0.6, 1.6]])  # two hundredths of it are in the disc
+    places = one._frames.places_in(sliver)
+    assert places is not None
+    assert 5 <= len(places) <= 60
+
+
+# -- products --
+
+
+@pytest.mark.parametrize(("times", "confirmed"), [(2.0, True), (10.0, False)])
+def test_products_are_confirmed_where_tails_are_nearly_small_enough(
+    times: float, confirmed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, said = ProductPlan(square("layers"), Budget(0.0, None, 4000)), []
+    tail = times * 0.3 * 1e-8
+    now = found(1e-6)
+    rows = SimpleNamespace(in_pieces=lambda U: None)
+    monkeypatch.setattr(ProductPlan, "_solve", lambda *_: (now, rows, SimpleNamespace(U=None, moved=0.0)))
+    monkeypatch.setattr(product_plans, "spectra_of", lambda _: [np.full((1, 12), tail)])
+    monkeypatch.setattr(ProductPlan, "_clashes", lambda *_: False)
+    monkeypatch.setattr(ProductPlan, "tell", lambda *_, **__: None)
+    monkeypatch.setattr(ProductPlan, "_refine", lambda *_: said.append("refined"))
+    monkeypatch.setattr(ProductPlan, "_confirm", lambda *_: said.append("confirmed"))
+    one.advance()
+    assert said == ["confirmed" if confirmed else "refined"]
+
+
+@pytest.mark.parametrize(("excess", "share"), [(1e-7, 0.05), (1e-4, 0.02)])
+def test_what_products_are_asked_for_next(
+    excess: float, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, limits = ProductPlan(square("layers"), Budget(0.0, None, 4000)), []
+    one.axes = first_axes(one.bench, boxed(one.bench))
+    monkeypatch.setattr(ProductPlan, "_solve", lambda *_: (None, None, None))
+    monkeypatch.setattr(ProductPlan, "_compared", lambda *_: ErrorEstimate(1.0, 1.0))
+    monkeypatch.setattr(ProductPlan, "excess", lambda *_: excess)
+    monkeypatch.setattr(ProductPlan, "tell", lambda *_, **__: None)
+    monkeypatch.setattr(ProductPlan, "_refine", lambda self, spectra, limit: limits.append(limit))
+    one._confirm(found(1e-6), None, None, [np.full((1, 12), 1e-6)], False)  # type: ignore[arg-type]
+    assert 0.5 * share < limits[0] / 1e-6 < 2.0 * share
+
+
+@pytest.mark.parametrize(("left", "clash"), [(1e-4, False), (1e-2, True)])
+def test_sides_that_disagree_in_their_corner(left: float, clash: bool) -> None:
+    one = ProductPlan(square("layers"), Budget(0.0, None, 4000))
+    one._rounds = 3
+    side = SimpleNamespace(alphas=[(0, 0)], residual=SimpleNamespace(nonlinear=()), known=np.ones(1))
+    rows = SimpleNamespace(residual=lambda _: ([None, np.array([left])], None), groups=[None, side])
+    assert one._clashes(rows, SimpleNamespace(U=None), 1.0) is clash  # type: ignore[arg-type]
+
+
+def test_points_ever_closer_to_the_ends() -> None:
+    t = _looked_at(np.linspace(0.0, 1.0, 5), 6, 400, np.random.default_rng(0))
+    near = np.sort(t[(t > 0) & (t < 0.1)])
+    assert 24 + 2 * 5 <= len(t) <= 24 + 2 * 20
+    assert (near[1:] / near[:-1]).max() < 10.0  # no gap between them
+    assert near[0] < 1e-4
