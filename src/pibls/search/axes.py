@@ -131,7 +131,7 @@ def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
 
 
 def _finer(
-    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float], power: float
+    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float], power: float = 1.0
 ) -> tuple[tuple[float, ...], int]:
     """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
     P = len(edges) - 1

@@ -44,7 +44,7 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
-_MISSED = 10.0  # times its error: what a solution may miss of a condition that it was not asked for
+_CLEARLY = 1e-2  # of its terms: what a rough solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -167,7 +167,7 @@ def _without(problem: Problem, surplus: list[Residual], request: Request, budget
     # A contradiction shows in a rough solution as well as in a good one.
     rough = replace(request, tol=max(request.tol, DEFAULT.loose))
     if rough.tol > request.tol:
-        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _MISSED)
+        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _CLEARLY)
         if answer.status is Status.NO_SOLUTION:
             return answer
     return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
@@ -178,17 +178,15 @@ def _judged_by(
 ) -> Answer:
     """An answer with what it leaves of conditions that it was not asked for.
 
-    Where it is known, and misses them by more than ``clearly`` times its error, there is none.
+    Where that is known, and more than ``clearly`` relative to their terms, there is none.
     """
     part = replace(lower(problem), residuals=tuple(surplus))
     where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), np.random.default_rng(request.seed))
     judged, _ = residuals_at(part, where, answer.space, answer.weights, box_of(problem.domain))
     norms = norms_by_name(judged)
     answer = replace(answer, residuals=answer.residuals | norms)
-    missed = max(n.max for n in norms.values())
-    if not missed > clearly * answer.estimator().max or not np.isfinite(answer.estimator().max):
-        return answer
-    if max(n.relative for n in norms.values()) <= max(10.0 * request.tol, DEFAULT.small):
+    missed = max(n.relative for n in norms.values())
+    if missed <= max(10.0 * request.tol, DEFAULT.small, clearly) or not np.isfinite(answer.estimator().max):
         return answer
     notes = answer.notes | {"told": {name: n.max for name, n in norms.items()}}
     return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)

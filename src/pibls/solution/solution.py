@@ -90,8 +90,9 @@ class Solution(SolutionDoors):
         if self.status is Status.NO_SOLUTION and "told" in self.notes:
             told = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
             text = (
-                "No solution: some conditions are given where the equation and the others decide already. "
-                f"What these decide misses {told}. Leave them out, or give them at the other end."
+                "No solution: conditions may contradict each other. Some are given where the equation and "
+                f"the others decide already, and what these decide misses {told}. Leave them out, or give "
+                "them at the other end."
             )
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
