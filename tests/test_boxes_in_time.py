@@ -17,6 +17,7 @@ from pibls.search.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
 from pibls.system.lines import Lines
+from pibls.system.modal import Modal
 
 x, y, z, t = sp.symbols("x y z t")
 u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")
@@ -214,6 +215,29 @@ def test_a_pressure_between_walls_has_no_frame() -> None:
         [pibls.Dirichlet(f, 0) for f in (u, v)] + [pibls.Initial(f, 0) for f in (u, v)],
     )
     assert places_of(problem).framed is None
+
+
+def test_a_pressure_round_two_rings_has_its_level_from_a_point() -> None:
+    periods = [pibls.Periodic(f, c) for f in (u, v, w) for c in (x, y)]
+    equations = [
+        sp.Eq(u.diff(t) + w.diff(x), laplacian(u) / 9),
+        sp.Eq(v.diff(t) + w.diff(y), laplacian(v) / 9),
+        sp.Eq(u.diff(x) + v.diff(y), 0),
+    ]
+    beginnings = [pibls.Initial(f, 0) for f in (u, v)]
+    problem = pibls.Problem(
+        SQUARE, equations, [*periods, *beginnings, pibls.Dirichlet(w, 2, on={x: 0.3, y: 0.1})]
+    )
+    places, lines = lines_of(problem, (9, 11))
+    assert places.is_apart
+    assert lines.modes is not None
+    st = stages(3)
+    moments = lines.at(0.1 * st.nodes)
+    operator = moments.slopes([np.zeros((*lines.extent, 3))] * 2)
+    made = Modal.of(lines, lines.modes, operator.weights, st.values[:1] / 0.1)
+    A = operator.parts().at(st.values[0] / 0.1)
+    c = np.random.default_rng(1).standard_normal((A.shape[1], 1)) + 0j
+    assert np.abs(made.solve(A @ c) - c).max() < 1e-10
 
 
 def test_light_in_a_box() -> None:

@@ -6,6 +6,7 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -85,13 +86,19 @@ class Places:
 
     @cached_property
     def framed(self) -> Framed | None:
-        """Where conditions hold on whole sides of a box: there may be many more functions then."""
+        """Where conditions hold on whole sides of a box."""
         if len(self.free) == 1 or all(self.repeated):
             return None
         conditions = tuple(r for r, _, _ in self.conditions)
         return Framed.of(
             self.bench, self.free, self.axis, self.orders, self.partner, self.repeated, conditions
         )
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no matrix of all functions is needed: there may be many more of them then."""
+        rings = all(self.repeated) and self._are_levels(r for r, _, _ in self.conditions)
+        return len(self.free) > 1 and (rings or self.framed is not None)
 
     @classmethod
     def of(cls, bench: Bench) -> Places | None:
@@ -236,12 +243,26 @@ class Places:
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += ties_in(self, found)
+        levels = self.conditions if self._are_levels(r for r, _, _ in self.conditions) else ()
         kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
-        rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
+        rings = (
+            all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations) + len(levels)
+        )
         modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
         return Lines(
             len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
         )
+
+    def _are_levels(self, conditions: Iterable[Residual]) -> bool:
+        """Whether conditions give values of unknowns without a rate, in one point each."""
+        given = []
+        for r in conditions:
+            if len(r.jets) != 1 or r.nonlinear or any(r.jets[0].alpha):
+                return False
+            if not len(r.region.spots(self.bench.domain)) or self.evolution.orders[r.jets[0].unknown]:
+                return False
+            given.append(r.jets[0].unknown)
+        return len(given) == len(set(given))
 
     def _framed(self, framed: Framed, found: Resolution) -> Lines:
         groups = []

@@ -185,7 +185,7 @@ class LineFollower(March[Held, Resolution]):
     def _resolved(self, state: State) -> State:
         """The beginning, at a resolution that has it, as far as it can be had."""
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
-        wanted = max(LINES.begun * self.demand.tail, 1e-14)
+        wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
         for _ in range(LINES.rounds):
             across = spectra(state.resolution, state.rates)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
