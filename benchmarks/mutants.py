@@ -257,14 +257,14 @@ class Machine:
         return True
 
     def readers(self, items: dict[str, pytest.Item]) -> dict[str, Any]:
-        """{test: (its seconds, what it reads)}, from the last time for those whose file is the same."""
+        """{test: (its seconds, what it reads)}, kept where its file is the same and no key is new."""
         try:
             kept = {} if self.again else json.loads(READERS.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             kept = {}
         files = {name.partition("::")[0] for name in items}
         stamps = {f: digest((ROOT / f).read_text(encoding="utf-8")) for f in files}
-        keys = {read_by(m) for m in self.every if not m.file.startswith(THRESHOLDS)}
+        keys = {read_by(m) for m in self.every}
         recorder = None
         for file in sorted(files, key=lambda f: (not f.startswith("tests"), f)):
             if kept.get(file, {}).get("stamp") == stamps[file] and keys <= set(kept[file]["looked"]):

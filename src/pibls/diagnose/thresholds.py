@@ -128,7 +128,7 @@ class PencilThresholds:
     null: float = 1e-8  # a singular value that is zero
     circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one, and …
     around: int = 12  # … and points on it
-    strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
+    strip: tuple[float, ...] = (0.0, 2.0)  # imaginary parts to start from
     least: float = 1e-3  # a power below this is none: energies would be infinite
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.basis.waves import WaveBasis
 from pibls.linalg.threads import sensible_threads
+from pibls.problem import Region
 from pibls.search.bench import Bench, stream
 from pibls.search.counts import default_points
-from pibls.search.divided import scattered_system, shares_in
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
@@ -27,11 +27,14 @@ from pibls.space import Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.even_odd import Inversion
 from pibls.system.judging import Judged, residuals_at
-from pibls.system.kinds import AnySystem, Assembled
 from pibls.system.known import Known
-from pibls.system.points import Points
+from pibls.system.points import Points, PointSet
 from pibls.system.streaming import held_or_streamed
 from pibls.system.tied import TiedSystem
+
+if TYPE_CHECKING:
+    # Cells take a while to import, and most problems need none.
+    from pibls.system.kinds import AnySystem, Assembled
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,8 @@ def system_in(
         return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
     (placed,) = bench.placed(points, key)
     if space.cells is not None:
+        from pibls.search.divided import scattered_system
+
         return scattered_system(bench, space.cells, placed.points)
     assert whole is not None
     return held_or_streamed(bench.lowered, placed, whole)
@@ -165,7 +170,11 @@ def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    shares = shares_in(bench, space.cells) if space.cells is not None else {}
+    shares: dict[Region, PointSet] = {}
+    if space.cells is not None:
+        from pibls.search.divided import shares_in
+
+        shares = shares_in(bench, space.cells)
     lowered, box = bench.lowered, bench.box
     if shares:  # over layers only a rule of every cell is a rule
         rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pibls.linalg.engine import Share
+from pibls.linalg.patience import OutOfTimeError as OutOfTimeError
 from pibls.search.thresholds import LOOP
 
 
@@ -28,10 +29,6 @@ class Progress:
     """Seconds that the attempt now begun is expected to take, where it is much more than all before."""
     share: Share | None = None
     """With an engine: the memory that the attempt now begun takes of each worker, and how far it is."""
-
-
-class OutOfTimeError(Exception):
-    """The time limit has come in the middle of an attempt."""
 
 
 @dataclass

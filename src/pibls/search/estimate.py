@@ -112,8 +112,8 @@ def compare(
     second: tuple[Space, Array],
     unknowns: int,
     where: Where,
-    safety: float = DEFAULT.safety,
-    rounding: float = DEFAULT.rounding,
+    safety: float | None = None,
+    rounding: float | None = None,
 ) -> ErrorEstimate:
     """The error of the first, estimated from an independent second solution."""
     X, n = np.concatenate([where.all, where.even]), len(where.all)
@@ -128,10 +128,12 @@ def estimated(
     even: Array,
     sizes: Array,
     where: Where,
-    safety: float = DEFAULT.safety,
-    rounding: float = DEFAULT.rounding,
+    safety: float | None = None,
+    rounding: float | None = None,
 ) -> ErrorEstimate:
     """κ times a difference (unknowns, n), and never below rounding."""
+    safety = DEFAULT.safety if safety is None else safety
+    rounding = DEFAULT.rounding if rounding is None else rounding
     each = []
     for d, m, size in zip(difference, even, sizes, strict=True):
         floor = rounding * float(size)

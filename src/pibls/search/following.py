@@ -40,6 +40,11 @@ def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
     return np.asarray(keep)
 
 
+def _every(X: Array, followed: Followed, entries: int) -> int:
+    """Every which place is taken: to ask at each would take longer in a cube than to follow what is in it."""
+    return 1 + len(X) * max(window.space.nodes for window in followed.windows) // entries
+
+
 @dataclass
 class WindowPlan(Plan):
     """Windows in time, each with its cells in space."""
@@ -197,6 +202,7 @@ class WindowPlan(Plan):
                 keep &= False
             points[region] = chosen.select(keep)
         X = self._where(followed, layers).all
+        X = X[:: _every(X, followed, FOLLOWING.judged)]
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()
@@ -230,6 +236,7 @@ class WindowPlan(Plan):
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
         if len(X) > FOLLOWING.most:
             X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
+        X = X[:: _every(X, followed, FOLLOWING.compared)]
         t = bench.where.even[:, e.axis]
         X = X[promised(X[:, e.axis], followed, layers)]
         return Where(X, bench.where.even[promised(t, followed, layers)], e.axis)

@@ -12,12 +12,10 @@ from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
-from pibls.search.products import ProductPlan
-from pibls.search.thresholds import LOOP
+from pibls.search.thresholds import LOOP, PRODUCTS
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, Method
 from pibls.space import Space
@@ -41,8 +39,8 @@ class Search:
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
-    waiting: bool = False
-    """Whether what divides the domain is still to be asked: after the first waves, which mostly end it."""
+    awaited: Plan | None = None
+    """What mostly ends it: all that divides the domain, and takes a while to import, is not asked before."""
     weak: Plan | None = None
 
     def _begin(self) -> None:
@@ -60,18 +58,37 @@ class Search:
         faces = self.bench.lowered.interfaces
         if self.points is not None or self.method is not None:
             return
-        if not self.bench.extra.strong and self.bench.evolution is None and not faces.planes:
-            self.waiting = True
+        orbit = self._orbit()
+        if not self.bench.extra.strong and not faces.planes and (orbit or self.bench.evolution is None):
+            self.awaited = orbit[0] if orbit else self.plans[0]
+            self.plans += orbit
             return
-        able = self._divided()
+        able = orbit + self._divided()
         # Across a jump no wave is smooth: there, only what has faces there will do.
         if faces.planes and able and (faces.inside or self.bench.evolution is not None):
             self.plans, self.later, self.around = able, None, None
         else:
             self.plans += able
 
+    def _is_over(self, first: Plan) -> bool:
+        """Whether others might be quicker: than waves, as soon as these need long; than an orbit, never."""
+        offer = first.offer()
+        return offer is None or offer.remaining >= min(PRODUCTS.usual.values())
+
+    def _orbit(self) -> list[Plan]:
+        """That of an ordinary evolution."""
+        if self.bench.evolution is None or self.bench.lowered.dimension > 1:
+            return []
+        from pibls.search.orbits import OrbitPlan
+
+        orbit = OrbitPlan(self.bench, self.budget)
+        return [] if orbit.offer() is None else [orbit]
+
     def _divided(self) -> list[Plan]:
         """Plans that divide the domain, or follow an evolution."""
+        from pibls.search.cells import CellPlan
+        from pibls.search.products import ProductPlan
+
         divided = [
             *self._followed(),
             ProductPlan(self.bench, self.budget, guess=self.guess),
@@ -84,11 +101,9 @@ class Search:
         if self.bench.evolution is None:
             return []
         from pibls.search.following import WindowPlan
-        from pibls.search.orbits import OrbitPlan
         from pibls.search.ways import InMoments, InRooms
 
         return [
-            OrbitPlan(self.bench, self.budget),
             WindowPlan(self.bench, self.budget, way=InMoments()),
             WindowPlan(self.bench, self.budget, way=InRooms()),
         ]
@@ -126,8 +141,8 @@ class Search:
 
     def _spend(self) -> None:
         while True:
-            if self.waiting and self.plans[0].best is not None:
-                self.waiting = False
+            if self.awaited is not None and self._is_over(self.awaited):
+                self.awaited = None
                 self.plans += self._divided()
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
             if self.later is not None and all(offer.remaining > LOOP.soon for _, offer in offers):

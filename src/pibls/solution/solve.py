@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pibls.space import Choice
     from pibls.system.points import Points
 
+_SPARE = 1.1  # of the time limit: when nothing more is looked for that might explain how it ended
+
 
 def solve(
     problem: Problem,
@@ -86,7 +88,9 @@ def solve(
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
     from pibls.linalg.distributed import engine_of
+    from pibls.linalg.patience import asked
     from pibls.search import drive
+    from pibls.search.budget import Budget
     from pibls.solution import Solution
 
     workers = engine_of(engine)
@@ -114,7 +118,10 @@ def solve(
     seconds = time.perf_counter() - began
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
+        limit = None if time_limit is None else _SPARE * time_limit
+        with asked(Budget(began, limit, max_nodes).check):
+            message = solution.message
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return solution
 
 

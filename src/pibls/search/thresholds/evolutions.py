@@ -278,10 +278,14 @@ class FollowingThresholds:
     """Shares of what is left of the time limit, and of the limit itself, after which a solution, and
     the second one beside it, are stopped: without the second, which takes about as long, nothing is
     known of the error."""
-    second: tuple[float, float] = (1.0, 1.2)  # … and of the second
+    second: tuple[float, float] = (1.0, 1.15)  # … and of the second
     times: int = 6  # places in each window and cell where two solutions are compared
     share: float = 0.4  # … for each of its functions
     most: int = 20_000  # … and in all windows at most
+    judged: int = 1_000_000_000
+    """Places times functions of a window at which residuals are looked at: 20,000 places took 1.5 s for a
+    spark in a cube, whose windows took 0.7 s until then …"""
+    compared: int = 2_000_000_000  # … and at which two solutions are compared
     gained: float = 0.1
     """An estimate above that share of the last one has not gained: so much less is asked for next."""
     later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
