@@ -71,9 +71,9 @@ class Search:
             self.plans += able
 
     def _is_over(self, first: Plan) -> bool:
-        """Whether others might be quicker: than waves, as soon as these need long; than an orbit, never."""
+        """Whether others might be quicker, as soon as waves need long, or might find what these do not."""
         offer = first.offer()
-        return offer is None or offer.remaining >= min(PRODUCTS.usual.values())
+        return offer is None or first.made_no_progress or offer.remaining >= min(PRODUCTS.usual.values())
 
     def _orbit(self) -> list[Plan]:
         """That of an ordinary evolution."""
