@@ -140,3 +140,21 @@ class RepeatedThresholds:
 
 
 REPEATED = RepeatedThresholds()
+
+
+@dataclass(frozen=True)
+class GrowthThresholds:
+    """Evolutions whose ripples grow the faster the finer they are (`search.growth`)."""
+
+    places: int = 24  # at which coefficients are looked at
+    fine: float = 1e5  # the wave number, times the width, from which …
+    finest: float = 1e6  # … to which
+    faster: float = 5.0
+    """times as fast ripples grow at least: ten times for Laplace's equation, a hundred for heat; the root of
+    ten where a first derivative is alone beside u_tt."""
+    trifle: float = 1e-2  # of |λ|: a real part that may be rounding, or damping of waves
+    seen: float = 62.8  # the wave number, times the width, of which the growth is told: ten waves
+    nodes: int = 512  # waves that may find a solution nevertheless
+
+
+GROWTH = GrowthThresholds()
