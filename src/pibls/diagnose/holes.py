@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.basis import Annular, BasisSpec
+from pibls.basis import Annular, BasisSpec, Singular, Tip
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, reduction_of
 from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
@@ -142,9 +142,33 @@ class Around:
     """e^-digits is left out."""
     layers: Layers | None = None
     """Thin layers along the outer boundary."""
+    within: tuple[float, float, float] | None = None
+    """The circle around it, if it is in one …"""
+    decay: float = 0.0
+    """… and what is left of what comes from beyond that circle from one order to the next."""
 
     def __bool__(self) -> bool:
-        return bool(self.holes) or self.layers is not None
+        return bool(self.holes) or self.layers is not None or self.decay > 0.0
+
+    def beside(self, others: Sequence[Around]) -> Around:
+        """With what comes from beyond the circle around it, where that is the rim of a hole of another."""
+        if self.within is None:
+            return self
+        a, b, r = self.within
+        for other in others:
+            for hole in other.holes:
+                if np.abs(np.subtract(hole.centres[0], (a, b, r))).max() < JUNCTIONS.same * r:
+                    return replace(self, decay=hole.decays[0])
+        return self
+
+    def _regular(self, digits: float) -> tuple[BasisSpec, ...]:
+        """R^p cos pθ and r^p sin pθ, or Bessel functions, in the circle."""
+        if self.within is None or not self.decay:
+            return ()
+        a, b, r = self.within
+        orders = range(min(_orders(digits, self.decay), HOLES.most_orders[0]) + 1)
+        terms = ((float(p), 0, 0, delta) for p in orders for delta in (0.0, 0.5 * math.pi)[: 1 + bool(p)])
+        return (Singular(Tip((a, b), 0.0, r, None, 1j, self.kind.rate, self.kind.growth), tuple(terms)),)
 
     def functions(self, share: float = 1.0) -> tuple[BasisSpec, ...]:
         """Those of all holes, of their images and of layers; for a ``share`` below 1, fewer."""
@@ -156,7 +180,8 @@ class Around:
             self.kind.around(i.centre, i.radius, n)
             for i, n in zip(self.images, self._seen(digits), strict=True)
         )
-        return (*own, *seen, *(() if self.layers is None else self.layers.functions(digits)))
+        layers = () if self.layers is None else self.layers.functions(digits)
+        return (*own, *seen, *layers, *self._regular(digits))
 
     def _seen(self, digits: float) -> list[int]:
         decays = [q for hole in self.holes for q in hole.decays]
@@ -168,7 +193,7 @@ class Around:
         seen = self._seen(self.digits)
         parts = [*each, *(m.points(self.images, seen) for m in self.mirrors)]
         parts += [] if self.layers is None else [self.layers.rim(self.digits)]
-        return join(parts, parts[0].points.shape[1])
+        return join(parts, parts[0].points.shape[1] if parts else 2)
 
     def inside(self, domain: Domain, shift: float = 0.0) -> Array:
         """Points around all holes, where the functions do not solve the equation by themselves."""
@@ -191,7 +216,7 @@ def outer_faces(domain: Domain) -> tuple[Face, ...]:
 def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     """The holes of a plane domain; none where its boundary has no charts."""
     faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
-    return _around(faces, _kind(lowered), domain)
+    return _around(faces, _kind(lowered), domain) if len(faces) > 1 else Around()
 
 
 def holes_in(lowered: LoweredProblem, piece: Piece) -> Around | None:
@@ -199,7 +224,7 @@ def holes_in(lowered: LoweredProblem, piece: Piece) -> Around | None:
 
     What its equation asks for, and whether there are such functions, is asked of the piece alone.
     """
-    if lowered.dimension != 2 or time_of(piece) is not None:
+    if len(piece.coordinates) != 2:
         return None
     faces = _outwards(piece)
     kind = _kind(lowered, piece.division.samples[piece.number][: HOLES.asked])
@@ -229,11 +254,11 @@ def _outwards(piece: Piece) -> tuple[Face, ...] | None:
 
 
 def _around(faces: tuple[Face, ...], kind: Kind | None, domain: Domain) -> Around:
-    if kind is None or not all(face.has_chart and face.dimension == 1 for face in faces):
+    if kind is None or not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
         return Around()
     found: list[Hole] = []
     outer: list[Face] = []
-    for loop in _loops(faces) if len(faces) > 1 else []:
+    for loop in _loops(faces):
         if _area(loop) >= 0.0:
             outer += loop
             continue
@@ -242,8 +267,9 @@ def _around(faces: tuple[Face, ...], kind: Kind | None, domain: Domain) -> Aroun
         centres = _centres(rim)
         if centres:
             found.append(Hole(loop, centres, length))
+    within = _circle(outer)
     if not found:
-        return Around()
+        return Around(kind=kind, within=within)
     if abs(kind.rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
         kind = replace(kind, rate=0.0)
     if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > HOLES.steepest:
@@ -256,7 +282,18 @@ def _around(faces: tuple[Face, ...], kind: Kind | None, domain: Domain) -> Aroun
     beyond = [(float(at[0]), float(at[1]), r) for at, r in (s for s in seen if s is not None)]
     beyond += [(*i.centre, i.radius) for i in images]
     complete = tuple(_completed(hole, found, beyond, faces) for hole in found)
-    return Around(complete, kind, mirrors, images)
+    return Around(complete, kind, mirrors, images, within=within)
+
+
+def _circle(outer: Sequence[Face]) -> tuple[float, float, float] | None:
+    """The circle that a boundary is, if it is one."""
+    if len(outer) != 1 or not outer[0].is_closed:
+        return None
+    X = outer[0].at(((np.arange(HOLES.asked) + 0.5) / HOLES.asked)[:, None], _RNG).points
+    middle = X.mean(axis=0)
+    away = np.linalg.norm(X - middle, axis=1)
+    r = float(away.mean())
+    return (float(middle[0]), float(middle[1]), r) if np.ptp(away) < JUNCTIONS.same * r else None
 
 
 def _completed(

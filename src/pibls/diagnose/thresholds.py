@@ -34,8 +34,10 @@ class ImageThresholds:
     """Images of holes in walls (`diagnose.images`)."""
 
     reach: float = 0.6
-    """Of the smaller side of the box: what is farther away is smooth enough. A disc in the middle of a square ended
-    at 6e-8 without its images at 0.45 of the side, and ends at 8e-11 with them."""
+    """Of the smaller side of the box: what is farther away is smooth enough.
+
+    A disc in the middle of a square ended at 6e-8 without its images at 0.45 of the side, and with them at
+    8e-11."""
     clear: float = 1.02  # an image is that many of its radii away from the domain
     same: float = 1e-3  # of its radius
     per_function: float = 2.0  # points of the wall per function of the images

@@ -19,10 +19,9 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
-from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.diagnose.holes import Around, holes_in
-from pibls.diagnose.thresholds import JUNCTIONS
-from pibls.domain import Boundary, box_of, lengths_of
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS
+from pibls.domain import Boundary, box_of, lengths_of, time_of
 from pibls.domain.face import join
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
@@ -38,7 +37,6 @@ from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
 
-
 Rims = dict[tuple[int, int], Boundary]
 
 
@@ -49,6 +47,8 @@ class PerPiece:
     specs: tuple[BasisSpec, ...]
     fields: tuple[Field, ...] = ()
     """Functions of several unknowns and pieces together."""
+    nodes: int | None = None
+    """Waves in all, without what corners and gaps bring."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
         """None for a box: `Pieced` draws for the pieces."""
@@ -57,6 +57,11 @@ class PerPiece:
     @property
     def size(self) -> int:
         return sum(s.size for s in self.specs) + sum(f.size for f in self.fields)
+
+    @property
+    def spread(self) -> int:
+        """What needs points all over its piece."""
+        return sum(getattr(s, "spread", s.size) for s in self.specs) + sum(f.size for f in self.fields)
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,11 @@ class PieceFamily:
     @property
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
-        holed = [bool(mine) or bool(known) for mine, known in zip(self.gaps, self._known, strict=True)]
-        return tuple(1.0 if mine or not any(holed) else PIECED.filling for mine in holed)
+        holed = [bool(mine) or bool(k.holes) for mine, k in zip(self.gaps, self._known, strict=True)]
+        rest = (PIECED.filled if k.decay else PIECED.filling for k in self._known)
+        return tuple(
+            1.0 if mine or not any(holed) else share for mine, share in zip(holed, rest, strict=True)
+        )
 
     @property
     def _known(self) -> tuple[Around, ...]:
@@ -92,18 +100,21 @@ class PieceFamily:
         return tuple(w * (1.0 + PIECED.mirror * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
 
     def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
-        """About ``nodes`` functions in all, at ``shrink`` times the scale of the scale-width rule."""
+        """About ``nodes`` waves in all, at ``shrink`` times the scale of the scale-width rule.
+
+        What is known around gaps comes besides.
+        """
         known = self.known(nodes)
-        unit = max(nodes - sum(f.size for k in known for f in k.functions()), nodes // 2) / sum(self.shares)
+        unit = nodes / sum(self.shares)
         specs = [
             self._of(unit * w, g, shrink, k.functions(shrink) if k else ())
             for w, g, k in zip(self._first, self.gaps, known, strict=True)
         ]
-        return PerPiece(tuple(specs))
+        return PerPiece(tuple(specs), nodes=nodes)
 
     def known(self, nodes: int) -> tuple[Around, ...]:
-        """What is around the gaps of each piece, as many functions as fit to that many in all."""
-        share = nodes / (WAVES.first.get(self.dimension, 1) * sum(self.shares))
+        """What is around the gaps of each piece, as many functions as fit to that many waves."""
+        share = 2.0 * nodes / (WAVES.first.get(self.dimension, 1) * sum(self.shares))
         digits = PIECED.digits + PIECED.per_doubling * math.log2(max(share, 1.0))
         return tuple(replace(k, digits=digits) if k else k for k in self._known)
 
@@ -148,9 +159,11 @@ class Pieced:
     @cached_property
     def family(self) -> PieceFamily:
         division = self.materials.division
-        known = [holes_in(self.lowered, piece) for piece in self.materials.closed]
+        timed = time_of(self.materials.domain) is not None
+        known = [None if timed else holes_in(self.lowered, piece) for piece in self.materials.closed]
         gaps = (division.gaps(i) if k is None else () for i, k in enumerate(known))
-        return PieceFamily(tuple(gaps), self.lowered.dimension, tuple(k or Around() for k in known))
+        found = [Around() if k is None else k for k in known]
+        return PieceFamily(tuple(gaps), self.lowered.dimension, tuple(k.beside(found) for k in found))
 
     @property
     def blocks(self) -> float:
@@ -166,7 +179,7 @@ class Pieced:
         """The same with singular functions, each in its piece."""
         own = [replace(extra.within(p.locates), fields=()) for p in self.pieces]
         specs = (cast("BasisSpec", e.joined(s, share)) for e, s in zip(own, spec.specs, strict=True))
-        return PerPiece(tuple(specs), extra.reduced_fields(share))
+        return PerPiece(tuple(specs), extra.reduced_fields(share), spec.nodes)
 
     def drawn(self, spec: Any, rng: np.random.Generator) -> Space:
         """The space of a basis: one for each piece, or the same kind in all of them."""
@@ -253,7 +266,9 @@ class Pieced:
             if not known:
                 continue
             rim = known.rim()
-            beyond = rim.points + JUNCTIONS.inside * float(lengths_of(self.pieces[number]).min()) * rim.normals
+            beyond = (
+                rim.points + JUNCTIONS.inside * float(lengths_of(self.pieces[number]).min()) * rim.normals
+            )
             others = np.full(len(beyond), -1)
             inside = np.asarray(self.materials.domain.contains(beyond), dtype=bool)
             others[inside] = division.locate(beyond[inside])

@@ -48,8 +48,9 @@ class PiecedThresholds:
     """Functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …"""
     filling: float = 0.5
     """… and as many waves in each inclusion as outside gave a hundred times the residual)."""
+    filled: float = 0.15  # the same of an inclusion with functions of its own: waves do what is not theirs
     digits: float = 14.0  # e^-14 is left out around inclusions at first …
-    per_doubling: float = 7.0  # … and e^-7 of that with twice as many functions in all
+    per_doubling: float = 7.0  # … and e^-7 of that with twice as many waves
     whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
     away: float = 1e-8  # of the domain: as far from a corner are points of an interface
 
