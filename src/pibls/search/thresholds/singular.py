@@ -25,7 +25,7 @@ class EnrichThresholds:
     levels: int = 12  # held-out points towards a corner, at so many distances …
     angles: int = 5  # … and angles
     beside: float = 1e-9  # of the domain: points as close to a corner are moved away
-    left: tuple[float, ...] = (8.0, 14.0, 20.0, 26.0, 33.0, 41.0)
+    left: tuple[float, ...] = (8.0, 12.0, 18.0, 26.0, 33.0, 41.0)
     """E^-left is left out around holes, attempt after attempt."""
     corners: tuple[int, ...] = (500, 1000, 2000, 4000)  # functions at all corners together
     least_share: float = 0.1  # of the highest power: fewer functions than that share of it are no basis
