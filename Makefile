@@ -26,7 +26,7 @@ slow: $(READY)
 package:
 	PYTHON=$(PYTHON) .ci/package
 
-# Lines of the core and thresholds, each changed in a copy: do the quick tests notice? Resumes where it was.
+# Lines of the core and thresholds, each changed in a fork: do the quick tests notice? Resumes where it was.
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants
 

@@ -17,9 +17,10 @@ from pibls.search.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
 from pibls.system.lines import Lines
+from pibls.system.modal import Modal
 
 x, y, z, t = sp.symbols("x y z t")
-u, v = (sp.Function(name)(x, y, t) for name in "uv")
+u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")
 BOX = pibls.Box({x: (0, 1), y: (-1, 1)})
 SQUARE = BOX.during(t, 0, 1)
 SMOOTH = sp.exp(-t) * sp.cos(2 * x + y) + sp.exp(-8 * (x - sp.Rational(1, 2)) ** 2 - y**2) * sp.sin(3 * t)
@@ -75,23 +76,29 @@ def lines_of(problem: pibls.Problem, sizes: tuple[int, int]) -> tuple[Places, Li
     return places, places.lines(Resolution(first.tree, sizes, first.repeated))
 
 
+def axial_of(lines: Lines) -> tuple[Axial, Any]:
+    """What stands for the inverse at the first λ of a window, and the matrix."""
+    st = stages(3)
+    operator = lines.at(0.1 * st.nodes).slopes([np.zeros((*lines.extent, 3))] * 2)
+    assert lines.frame is not None
+    made = Axial.of(lines, lines.frame, operator.weights, st.values[:1] / 0.1)
+    assert made is not None
+    return made, operator.parts().at(st.values[0] / 0.1)
+
+
+def inverts(lines: Lines) -> None:
+    made, A = axial_of(lines)
+    assert made.is_exact
+    rng = np.random.default_rng(1)
+    b = rng.standard_normal((len(A), 1)) + 1j * rng.standard_normal((len(A), 1))
+    c = made.solve(b)
+    assert np.abs(A @ c - b).max() < 1e-10 * np.abs(A).max(axis=1).max() * np.abs(c).max()
+
+
 @pytest.mark.parametrize("name", ["values", "slopes"])
 def test_it_is_the_inverse_of_the_whole_matrix(name: str) -> None:
     _, lines = lines_of(PROBLEMS[name], (9, 11))
-    st = stages(3)
-    moments = lines.at(0.1 * st.nodes)
-    operator = moments.slopes([np.zeros((*lines.extent, 3))] * 2)
-    assert lines.frame is not None
-    made = Axial.of(lines, lines.frame, operator.weights, st.values / 0.1)
-    assert made is not None
-    assert made.is_exact
-    rng = np.random.default_rng(1)
-    for i, shift in enumerate(st.values / 0.1):
-        A = operator.parts().at(shift)
-        b = np.zeros((len(A), len(st.values)), dtype=complex)
-        b[:, i] = rng.standard_normal(len(A)) + 1j * rng.standard_normal(len(A))
-        c = made.solve(b)[:, i]
-        assert np.abs(A @ c - b[:, i]).max() < 1e-9 * np.abs(A).max(axis=1).max() * np.abs(c).max()
+    inverts(lines)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -127,14 +134,133 @@ def test_what_holds_on_part_of_a_side_has_no_frame() -> None:
     assert places.framed is None
 
 
-def test_unknowns_that_only_move_each_other_have_no_frame() -> None:
+def together(equations: list[sp.Eq], conditions: list[object], domain: Any = SQUARE) -> pibls.Problem:
+    """Unknowns that move each other, from zero."""
+    unknowns = {f for e in equations for f in e.atoms(sp.core.function.AppliedUndef)}
+    return pibls.Problem(
+        domain, equations, [*conditions, *(pibls.Initial(f, 0) for f in sorted(unknowns, key=str))]
+    )
+
+
+ALONG_X, ALONG_Y = sp.Or(LOW, HIGH), sp.Or(sp.Eq(y, -1), sp.Eq(y, 1))
+COUPLED = {
+    "light": together(
+        [
+            sp.Eq(u.diff(t), v.diff(x) - w.diff(y)),
+            sp.Eq(v.diff(t), 2 * u.diff(x) - v),
+            sp.Eq(w.diff(t), -2 * u.diff(y)),
+        ],
+        [pibls.Dirichlet(u, 0)],
+    ),
+    "sound": together(
+        [
+            sp.Eq(w.diff(t), -u.diff(x) - v.diff(y)),
+            sp.Eq(u.diff(t), -w.diff(x)),
+            sp.Eq(v.diff(t), -3 * w.diff(y)),
+        ],
+        [pibls.Dirichlet(u, 0, on=ALONG_X), pibls.Dirichlet(v, 0, on=ALONG_Y)],
+    ),
+    "a channel": together(
+        [
+            sp.Eq(w.diff(t), -u.diff(x) - v.diff(y)),
+            sp.Eq(u.diff(t), -w.diff(x)),
+            sp.Eq(v.diff(t), -w.diff(y)),
+        ],
+        [pibls.Periodic(f, x) for f in (u, v, w)] + [pibls.Dirichlet(v, 0, on=ALONG_Y)],
+    ),
+    "a packet in a well": together(
+        [
+            sp.Eq(u.diff(t), -laplacian(v) + (x**2 + y) * v),
+            sp.Eq(v.diff(t), laplacian(u) - (x**2 + y) * u),
+        ],
+        [pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0)],
+    ),
+    "crossed": together(
+        [
+            sp.Eq(u.diff(t), 2 * laplacian(u) + laplacian(v) - v),
+            sp.Eq(v.diff(t), laplacian(v) + laplacian(u) / 2),
+        ],
+        [pibls.Neumann(u, 0), pibls.Neumann(v, 0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_unknowns_that_move_each_other_are_solved_mode_by_mode(name: str) -> None:
+    _, lines = lines_of(COUPLED[name], (9, 11))
+    inverts(lines)
+
+
+def test_what_follows_at_the_ends_is_left_to_steps() -> None:
+    problem = together(
+        [sp.Eq(u.diff(t), v), sp.Eq(v.diff(t), laplacian(u))],
+        [pibls.Dirichlet(u, 0)],
+    )
+    _, lines = lines_of(problem, (9, 11))
+    made, A = axial_of(lines)
+    assert not made.is_exact
+    nearly = np.array([made.solve(A[:, [j]])[:, 0] for j in range(A.shape[1])]).T - np.eye(A.shape[1])
+    assert np.abs(nearly).max() > 1e-3
+    assert np.abs(nearly @ nearly).max() < 1e-8 * np.abs(nearly).max() ** 2  # two steps are enough
+
+
+def test_a_pressure_between_walls_has_no_frame() -> None:
     problem = pibls.Problem(
         SQUARE,
-        [sp.Eq(u.diff(t), -laplacian(v)), sp.Eq(v.diff(t), laplacian(u))],
-        [pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0), pibls.Initial(u, x * (1 - x)), pibls.Initial(v, 0)],
+        [
+            sp.Eq(u.diff(t), laplacian(u) - w.diff(x)),
+            sp.Eq(v.diff(t), laplacian(v) - w.diff(y)),
+            sp.Eq(u.diff(x) + v.diff(y), 0),
+        ],
+        [pibls.Dirichlet(f, 0) for f in (u, v)] + [pibls.Initial(f, 0) for f in (u, v)],
     )
-    places = places_of(problem)
-    assert places.framed is None
+    assert places_of(problem).framed is None
+
+
+def test_a_pressure_round_two_rings_has_its_level_from_a_point() -> None:
+    periods = [pibls.Periodic(f, c) for f in (u, v, w) for c in (x, y)]
+    equations = [
+        sp.Eq(u.diff(t) + w.diff(x), laplacian(u) / 9),
+        sp.Eq(v.diff(t) + w.diff(y), laplacian(v) / 9),
+        sp.Eq(u.diff(x) + v.diff(y), 0),
+    ]
+    beginnings = [pibls.Initial(f, 0) for f in (u, v)]
+    problem = pibls.Problem(
+        SQUARE, equations, [*periods, *beginnings, pibls.Dirichlet(w, 2, on={x: 0.3, y: 0.1})]
+    )
+    places, lines = lines_of(problem, (9, 11))
+    assert places.is_apart
+    assert lines.modes is not None
+    st = stages(3)
+    moments = lines.at(0.1 * st.nodes)
+    operator = moments.slopes([np.zeros((*lines.extent, 3))] * 2)
+    made = Modal.of(lines, lines.modes, operator.weights, st.values[:1] / 0.1)
+    A = operator.parts().at(st.values[0] / 0.1)
+    c = np.random.default_rng(1).standard_normal((A.shape[1], 1)) + 0j
+    assert np.abs(made.solve(A @ c) - c).max() < 1e-10
+
+
+def test_light_in_a_box() -> None:
+    """24 s with a dense matrix."""
+    omega = sp.pi * sp.sqrt(5)
+    e = sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y) * sp.cos(omega * t)
+    h, g = sp.integrate(-e.diff(y), (t, 0, t)), sp.integrate(e.diff(x), (t, 0, t))
+    box = pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 2)
+    problem = pibls.Problem(
+        box,
+        [
+            sp.Eq(u.diff(t), w.diff(x) - v.diff(y)),
+            sp.Eq(v.diff(t), -u.diff(y)),
+            sp.Eq(w.diff(t), u.diff(x)),
+        ],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, e.subs(t, 0)), pibls.Initial(v, 0), pibls.Initial(w, 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    X = np.random.default_rng(2).random((300, 3)) * [1, 1, 2]
+    assert solution.converged
+    for f, exact in ((u, e), (v, h), (w, g)):
+        error = np.abs(solution[f](*X.T) - sp.lambdify((x, y, t), exact)(*X.T)).max()
+        assert error <= solution[f].error.max <= 1e-6
 
 
 def test_three_coordinates_of_space() -> None:

@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.diagnose.corners import clashes
 from pibls.diagnose.wedges import wedges_of
 from pibls.linalg.patience import asked
 from pibls.problem.lowering import lower
@@ -140,3 +141,12 @@ def test_what_takes_long_asks_whether_there_is_time() -> None:
     wedge = wedges_of(lower(corner), corner.domain)[0]
     with pytest.raises(OverError), asked(over):
         wedge.pencil.exponents(4.0)
+
+
+def test_no_hint_is_looked_for_when_the_time_is_over(clock: Clock) -> None:
+    """Which conditions disagree in corners is asked of SymPy: a second for a cube in time."""
+    problem = _kinds()["moments"]
+    assert clashes(problem)
+    clock.now = 3.0
+    with asked(Budget(0.0, 2.0, 4000).check):
+        assert clashes(problem) == ()

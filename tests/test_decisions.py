@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,16 +16,19 @@ import pibls
 from pibls.basis import Waves
 from pibls.domain import box_of
 from pibls.problem.lowering import lower
+from pibls.search import attempt as attempts
 from pibls.search import starts
 from pibls.search.attempt import Attempt
-from pibls.search.bench import _at_the_end, _peak
+from pibls.search.bench import Bench, _at_the_end, _peak
 from pibls.search.budget import Budget
 from pibls.search.counts import default_points
 from pibls.search.coupled import coupled
+from pibls.search.estimate import ErrorEstimate, unknowns_at
 from pibls.search.family import WaveFamily
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
 from pibls.search.waves import WavePlan
+from pibls.search.work import dense, divided, eliminated, multiplied
 from pibls.solver import GaussNewton, Outcome
 from pibls.status import Status
 from tests.made import found, plan, plane
@@ -179,6 +183,14 @@ def test_ends_of_newton_that_are_one(value: float, stuck: bool) -> None:
     assert one.is_stuck is stuck
 
 
+@pytest.mark.parametrize(("times", "within"), [(10.0, True), (100.0, False)])
+def test_one_more_attempt_where_little_is_missing(times: float, within: bool) -> None:
+    one = stub(left=times * 1e-10)
+    one.best, one.status = found(1e-8), Status.FLOOR
+    one.error = ErrorEstimate(1.0, 1.0)
+    assert one.is_within_reach is within
+
+
 @pytest.mark.parametrize(("left", "ends"), [(3e-10, True), (1e-7, False)])
 def test_a_floor_is_that_of_rounding(left: float, ends: bool) -> None:
     asked: list[str] = []
@@ -252,6 +264,11 @@ def test_points_on_the_faces_of_many_dimensions() -> None:
     assert 2 * 900 < by_rule[6] < 5 * 900
 
 
+def test_points_on_the_faces_of_a_cube() -> None:
+    """The rule of a square holds in space, for few functions too."""
+    assert default_points(Waves(64, scale=1.0), cube(3)[0].domain, 1.75).boundary > 215
+
+
 def test_singular_functions_ask_for_more_points_on_the_boundary() -> None:
     spec = Waves(100, scale=1.0)
     crowded = SimpleNamespace(size=100, parts=(SimpleNamespace(is_crowded=True),))
@@ -279,7 +296,7 @@ def test_functions_of_few_coordinates() -> None:
     assert 20 <= apart.nodes <= 100
 
 
-@pytest.mark.parametrize(("size", "couples"), [(1e-11, False), (1e-7, True)])
+@pytest.mark.parametrize(("size", "couples"), [(1e-10, False), (1e-7, True)])
 def test_coordinates_that_data_couple(size: float, couples: bool) -> None:
     axes = sp.symbols("x0:4")
     problem, _ = cube(4, sum(sp.exp(a) for a in axes) + size * axes[0] * axes[1])
@@ -352,6 +369,25 @@ def test_several_starts_where_each_is_cheap(
     assert (len(tried) > 1) is several
 
 
+def test_a_start_meets_the_conditions_and_is_smooth() -> None:
+    """u(0) = 1, u(1) = 3: a straight line, whatever the equation makes of it."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Eq(u(x).diff(x, 2), u(x) ** 2)],
+        [pibls.Dirichlet(u(x), 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u(x), 3, on=sp.Eq(x, 1))],
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    spec = WaveFamily.isotropic(1).spec(64)
+    space = attempts.drawn(spec, bench, 1)
+    system: Any = attempts.system_in(bench, space, default_points(spec, bench.domain, 2.0), 1)
+    w = starts.lift(system, bench)
+    assert w is not None
+    X = np.linspace(0.0, 1.0, 41)[:, None]
+    off = unknowns_at(space, w, X, 1)[0] - (1.0 + 2.0 * X[:, 0])
+    assert np.abs(off).max() < 1e-4
+    assert np.abs(w).max() < 1e6
+
+
 @pytest.mark.parametrize(
     ("term", "root"),
     [(sp.sqrt(u(x) - sp.Rational(1, 2)), 1.0), (sp.sqrt(-sp.Rational(1, 2) - u(x)), -1.0),
@@ -382,3 +418,45 @@ def _levels(system: Any, bench: Any) -> list[Any]:
         if all(np.isfinite(part).all() for part in system.linearise(v)):
             break
     return out
+
+
+# -- costs and the budget --
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds"),
+    [
+        (lambda: dense(32, 1), 0.0035),
+        (lambda: dense(512, 1), 0.045),
+        (lambda: dense(1458, 1), 0.95),
+        (lambda: dense(32, 1, 46), 0.16),  # 40 holes with a condition each
+        (lambda: dense(32, 1, 20), 0.023),
+        (lambda: divided(16, 16 * 64, 16 * 64, 1), 0.12),
+        (lambda: divided(274, 274 * 64, 274 * 64, 1), 2.7),
+        (lambda: divided(100, 100, 0, 1), 0.25),
+        (lambda: multiplied((290, 290), 0), 0.2),
+        (lambda: multiplied((62, 62, 62), 1), 0.08),
+        (lambda: multiplied((42, 42, 42), 1, True) - multiplied((42, 42, 42), 0), 0.06),
+        (lambda: eliminated(64, 22), 0.53),
+        (lambda: eliminated(256, 12), 0.41),
+    ],
+)
+def test_what_was_measured_of_attempts(work: Callable[[], float], seconds: float) -> None:
+    assert 0.6 * seconds < work() < 1.6 * seconds
+
+
+def test_what_ends_shortly_after_the_limit_is_still_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "spent", property(lambda _: 50.0))
+    budget = Budget(0.0, 100.0, 4000)
+    assert budget.allows(object(), 55.0)
+    assert not budget.allows(object(), 80.0)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.5, False), (5.0, True)])
+def test_a_callback_hears_from_time_to_time(
+    seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(Budget, "spent", property(lambda _: seconds))
+    Budget(0.0, None, 4000, callback=heard.append).check()
+    assert bool(heard) is told

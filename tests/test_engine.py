@@ -15,7 +15,7 @@ import sympy as sp
 import pibls
 from pibls.linalg import block_qr, distributed, staircase
 from pibls.linalg.engine import HERE, Demand, Here, Share, TooLargeError
-from pibls.linalg.fronts import Plan, eliminate, planned
+from pibls.linalg.fronts import Plan, Rest, eliminate, planned
 from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
 from pibls.problem.lowering import lower
@@ -257,22 +257,51 @@ def test_the_memory_is_what_was_announced() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_stairs_are_a_qr(seed: int) -> None:
-    """Two triangles and a ridge, sorted by where their rows begin: QᵀF = R, with R a triangle in front."""
+    """A triangle, and rows below it that begin late: Qᵀ[R; B] is a triangle again."""
     rng = np.random.default_rng(seed)
-    n, own = 240, 90
-    begins = np.sort(np.concatenate([np.arange(n), np.arange(0, n, 2), np.arange(own)]))
-    F = np.asfortranarray(
-        np.where(np.arange(n) >= begins[:, None], rng.standard_normal((len(begins), n)), 0.0)
-    )
-    order = staircase.sorting(begins, n)
-    assert order is not None
-    Q, R, starts = staircase.factor(F[order].copy(order="F"), begins[order], own)
-    turned = np.column_stack([Q.turned(column) for column in F[order].T])
-    np.testing.assert_allclose(turned[: len(R)], R, atol=1e-12)
-    np.testing.assert_allclose(turned[len(R) :], 0.0, atol=1e-12)
-    np.testing.assert_array_equal(starts[:own], np.arange(own))
-    assert all(not R[i, :start].any() for i, start in enumerate(starts))
-    assert sum(p.packed.size for p in Q.panels) < 0.8 * F.size
+    n, begins = 240, np.sort(np.concatenate([np.arange(0, 150, 2), np.arange(90)]))
+    R = np.triu(rng.standard_normal((n, n)))
+    B = np.where(np.arange(n) >= begins[:, None], rng.standard_normal((len(begins), n)), 0.0)
+    beside = rng.standard_normal((n, 3)), rng.standard_normal((len(begins), 3))
+    top, bottom = np.asfortranarray(np.column_stack([R, beside[0]])), np.column_stack([B, beside[1]])
+    turned = [np.asfortranarray(part) for part in beside]
+    triangle = np.asfortranarray(R)
+    steps = staircase.reduce(triangle, np.asfortranarray(B), begins, [(turned[0], turned[1])])
+    for step in steps:
+        step.turn(top, bottom)
+    np.testing.assert_allclose(top, np.column_stack([triangle, turned[0]]), atol=1e-12)
+    np.testing.assert_allclose(bottom[:, :n], 0.0, atol=1e-12)
+    np.testing.assert_allclose(bottom[:, n:], turned[1], atol=1e-12)
+    np.testing.assert_allclose(triangle, np.triu(triangle))
+    assert sum(s.reflectors.V.size for s in steps) < 0.9 * B.size
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_two_triangles_are_joined(known: bool) -> None:
+    """What two fronts hand on: QᵀF = [R, beside; 0, rest], also where nothing is known of a column."""
+    rng = np.random.default_rng(0)
+    widths = {0: 6, 1: 5, 2: 9, 3: 7}
+    plan, ridge = Plan((0, 1), (2, 3), (), (0, 1)), 1e-12
+    columns = {0: np.arange(6), 1: np.arange(6, 11), 2: np.arange(11, 20), 3: np.arange(20, 27)}
+    handed, rows = [], [np.zeros((0, 27))]
+    for parts in ((0, 1, 2), (0, 1, 3)):
+        mine = np.concatenate([columns[p] for p in parts])
+        triangle = np.triu(rng.standard_normal((len(mine), len(mine))))
+        triangle[:, 4] *= known
+        handed.append(Rest(parts, triangle))
+        rows.append(np.zeros((len(mine), 27)))
+        rows[-1][:, mine] = triangle
+    front, rest = eliminate(plan, widths, [], {}, handed, ridge)
+    F = np.concatenate([*rows, np.zeros((0 if known else 11, 27))])
+    if not known:
+        F[-11:, :11] = ridge * np.eye(11)
+    R = np.block([[front.triangle, front.beside], [np.zeros((16, 11)), rest.rows]])
+    np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-12)
+    assert np.abs(front.triangle.diagonal()).min() >= 0.5 * ridge
+    own, handed_on = front.turned([part[:, 20] for part in rows[1:]])
+    np.testing.assert_allclose(own, front.beside[:, 9], atol=1e-12)
+    np.testing.assert_allclose(handed_on, rest.rows[:, 9], atol=1e-12)
+    assert front.below == (11 if known else 22)  # the ridge takes part only where it is needed
 
 
 def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
@@ -281,12 +310,12 @@ def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
     widths, plan = {0: 40, 1: 9, 2: 7}, Plan((0,), (1, 2), (0, 1, 2), ())
     shapes: list[tuple[tuple[int, ...], int]] = [((0,), 50), ((0, 1), 20), ((0, 2), 15)]
     blocks = [(parts, [rng.standard_normal((rows, widths[p])) for p in parts]) for parts, rows in shapes]
-    front, rest = eliminate(plan, widths, blocks, [], 1e-3)
+    given = [(parts, found, np.ones((len(found[0]), 1))) for parts, found in blocks]
+    front, rest = eliminate(plan, widths, given, {p: np.ones(n) for p, n in widths.items()}, [], 1e-3)
     F = np.zeros((40 + 85, 56))
     F[np.arange(40), np.arange(40)] = 1e-3
     F[40:, :40] = np.concatenate([found[0] for _, found in blocks])
     F[90:110, 40:49], F[110:, 49:] = blocks[1][1][1], blocks[2][1][1]
-    assert front.inner is not None
     pieces = np.split(F[40:], [50, 70])
     for j in range(56):
         b = [piece[:, j] for piece in pieces]

@@ -18,7 +18,7 @@ from pibls.search.probe import probed_at
 from pibls.solver import GaussNewton
 from pibls.space import Whole
 from pibls.system.even_odd import EvenOddSystem, inversion_of
-from pibls.system.system import assemble
+from pibls.system.system import System, assemble
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -122,3 +122,24 @@ def test_a_source_that_is_undefined_at_an_image_is_named() -> None:
     )  # fmt: skip
     with pytest.raises(pibls.ProblemError, match="finite values at every point"):
         pibls.solve(problem)
+
+
+def test_a_second_solution_is_fitted_at_the_same_places() -> None:
+    """What the equations are there is worked out once; other counts have other places, other solves too."""
+    problem = poisson(BOX, pibls.Dirichlet(u, EXACT))
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-4)
+    points = pibls.Points(200, 80)
+    first, second = (
+        system_in(bench, drawn(pibls.Waves(64, s), bench, k), points, k) for k, s in ((1, 9.0), (2, 7.5))
+    )
+    assert isinstance(first, System)
+    assert isinstance(second, System)
+    assert all(
+        a.points is b.points and a.data is b.data for a, b in zip(first.blocks, second.blocks, strict=True)
+    )
+    assert not np.array_equal(first.linear, second.linear)
+    (here,) = bench.placed(points, 1)
+    assert bench.placed(pibls.Points(201, 80), 1)[0] is not here
+    (again,) = dataclasses.replace(bench).placed(points, 2)
+    region = first.blocks[0].residual.region
+    assert not np.array_equal(again.points[region].sites[0], first.blocks[0].points.sites[0])

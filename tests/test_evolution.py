@@ -9,12 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.basis import Waves
-from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.evolution import evolution_of
-from pibls.search.extrapolated import Extrapolated
-from pibls.space import Whole
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)
@@ -47,23 +43,6 @@ SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
 def test_what_can_be_followed(problem: pibls.Problem, ends: tuple[float, float] | None) -> None:
     found = evolution_of(lower(problem), problem.domain)
     assert (None if found is None else (found.start, found.stop)) == ends
-
-
-def test_an_extrapolation_goes_on_with_the_rates() -> None:
-    """u + h u_t at a later time; its own derivative in time is u_t, and none is of higher order."""
-    box = np.array([[0.0, 1.0], [0.0, 0.5]])
-    space = Whole.shared(Waves(20, 3.0).draw(box, np.random.default_rng(0)), 1)
-    w = np.random.default_rng(1).standard_normal(space.columns)
-    X = np.array([[0.3, 0.5], [0.3, 0.9]])
-    jets = tuple(Jet(0, a) for a in ((0, 0), (1, 0), (0, 1)))
-    (u0, _), (slope, _), (rate, _) = space.values((X,), jets, w)
-    cross = space.values((X,), (Jet(0, (1, 1)),), w)[0, 0]
-    values, slopes, rates = Extrapolated(space, w, 1, 0.5, 1).values((X,), jets, w)
-    np.testing.assert_allclose(values, [u0, u0 + 0.4 * rate], rtol=1e-13)
-    np.testing.assert_allclose(slopes, [slope, slope + 0.4 * cross], rtol=1e-13)
-    np.testing.assert_allclose(rates, [rate, rate], rtol=1e-13)
-    frozen = Extrapolated(space, w, 1, 0.5, 0).values((X,), jets[:2], w)
-    np.testing.assert_array_equal(frozen[:, 1], frozen[:, 0])
 
 
 def test_it_is_followed_to_its_end() -> None:

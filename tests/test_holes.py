@@ -17,7 +17,7 @@ from pibls.diagnose.holes import Around, holes_of
 from pibls.domain import frame
 from pibls.problem.lowering import lower
 from pibls.space import CellTree
-from pibls.system.traces import Trace, tie
+from pibls.system.traces import Trace, Wanted, tied
 
 x, y = sp.symbols("x y")
 u, v = sp.Function("u")(x, y), sp.Function("v")(x, y)
@@ -232,14 +232,13 @@ def test_a_joint_on_both_sides_of_a_hole() -> None:
     """Each part of a face that a hole divides has points and polynomials of its own."""
     domain = SQUARE - pibls.Disk((x, y), (0.5, 0.5), 0.2)
     (joint,) = CellTree.grid(np.array([[0.0, 1.0], [0.0, 1.0]]), (2, 1)).joints()
-    tied = tie(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), domain.contains, 1.0)
-    assert tied is not None
-    low = tied.points[:, 1] < 0.5
-    assert np.isclose(tied.points[low, 1].max(), 0.3, atol=1e-5)
-    assert np.isclose(tied.points[~low, 1].min(), 0.7, atol=1e-5)
-    half = tied.polynomials.shape[1] // 2
-    assert not tied.polynomials[low, half:].any()
-    assert not tied.polynomials[~low, :half].any()
+    (found,) = tied([Wanted(joint, (Trace(0, 0), Trace(0, 1)), (64, 64), 1.0)], domain.contains)
+    low = found.points[:, 1] < 0.5
+    assert np.isclose(found.points[low, 1].max(), 0.3, atol=1e-5)
+    assert np.isclose(found.points[~low, 1].min(), 0.7, atol=1e-5)
+    half = found.polynomials.shape[1] // 2
+    assert not found.polynomials[low, half:].any()
+    assert not found.polynomials[~low, :half].any()
 
 
 def test_a_narrow_gap_with_flow_through_it() -> None:

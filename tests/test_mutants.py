@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from benchmarks.mutations import LINES, mutants, thresholds
+from benchmarks.mutants import differing, functions
+from benchmarks.mutations import LINES, THRESHOLDS, mutants, thresholds
 
 import pibls
+import pibls.diagnose.thresholds
+import pibls.search.thresholds
 
 SOURCE = Path(pibls.__file__).parent
 
@@ -19,7 +23,7 @@ def test_every_change_gives_another_program() -> None:
     assert len(lost) <= 5, f"renew these in benchmarks/mutations.py: {lost}"
     assert len(found) + len(lost) > len(LINES)
     parsed = cache(lambda text: ast.dump(ast.parse(text)))
-    for mutant in found:
+    for mutant in (*found[: len(LINES)], *found[len(LINES) :: 9]):
         source = (SOURCE / mutant.file).read_text(encoding="utf-8")
         assert parsed(mutant.applied(source)) != parsed(source), mutant.name
 
@@ -41,3 +45,51 @@ def test_every_field_of_the_thresholds_is_changed() -> None:
         *("widths[0] = 126", "widths[0] = 1", "widths[1] = 2530", "widths[1] = 3"),
     ]
     assert "soft: float = 0.0001\n" in found[0].applied(text)
+
+
+def test_a_change_is_one_value_in_memory() -> None:
+    found, _ = mutants(SOURCE)
+    for mutant in [m for m in found if m.file.startswith(THRESHOLDS)][::40]:
+        ((thing, field, value),) = differing(mutant, (SOURCE / mutant.file).read_text(encoding="utf-8"))
+        assert value != getattr(thing, field)
+        assert type(value) is type(getattr(thing, field))
+
+
+def test_every_changed_line_is_in_a_function() -> None:
+    """Whose code can be exchanged in a process that has imported everything."""
+    for mutant in [m for m in mutants(SOURCE)[0] if not m.file.startswith(THRESHOLDS)]:
+        source = (SOURCE / mutant.file).read_text(encoding="utf-8")
+        old, new = (
+            functions(compile(text, mutant.file, "exec")) for text in (source, mutant.applied(source))
+        )
+        assert [name for name in new if new[name] != old[name]], mutant.name
+
+
+def test_no_threshold_is_read_when_something_is_imported() -> None:
+    """What was read then would not change with it."""
+    names = {
+        name
+        for module in (pibls.search.thresholds, pibls.diagnose.thresholds)
+        for name in vars(module)
+        if name.isupper()
+    }
+    for path in sorted(SOURCE.rglob("*.py")):
+        if "thresholds" not in str(path):
+            early = list(_early(ast.parse(path.read_text(encoding="utf-8"))))
+            read = [n.value.id for e in early for n in ast.walk(e) if _is_read(n, names)]  # type: ignore[attr-defined]
+            assert not read, f"{path.name} reads {read}"
+
+
+def _is_read(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names
+
+
+def _early(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: its statements, those of classes, and defaults."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.Lambda)):
+            yield from (*child.args.defaults, *(d for d in child.args.kw_defaults if d is not None))
+        elif isinstance(child, ast.ClassDef):
+            yield from _early(child)
+        elif not any(isinstance(n, ast.Lambda) for n in ast.walk(child)):
+            yield child

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from pibls.basis import Chebyshev
 from pibls.basis.radau import Radau
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.orbits import setting_of
+from pibls.search.budget import Budget
+from pibls.search.followed import LATE, Demand
+from pibls.search.orbit import Orbit
+from pibls.search.orbits import OrbitPlan, setting_of
 
 t, x = sp.symbols("t x")
 u, v, w = (sp.Function(name)(t) for name in "uvw")
@@ -237,3 +241,30 @@ def test_a_spring_that_switches_where_no_number_is(wave: sp.Expr, period: sp.Exp
         c, s = np.cos(w * (b - a)), np.sin(w * (b - a))
         y = np.array([[c, s / w], [-w * s, c]]) @ y
         assert abs(solution(b) - y[0]) <= solution.error.max + 1e-13
+
+
+@pytest.mark.parametrize("why", [LATE, "a window could not be solved there"])
+def test_a_tighter_orbit_that_ends_early_does_not_replace_a_whole_one(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Whether its time was over or it could not go on: what was found before reaches the end."""
+    problem = on(20, [u.diff(t, 2) + sp.sin(u)], (u, 1), (u.diff(t), 0))
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-13)
+    plan = OrbitPlan(bench, Budget(0.0, None, 4000), asked=Demand(1e-6, 1e-6))
+    assert plan.offer() is not None
+    plan.advance()
+    whole, error = plan.best, plan.error
+    assert plan.status is None
+    assert error.checked
+    run = Orbit.run
+
+    def cut(orbit: Orbit) -> Any:
+        path = run(orbit)
+        return replace(path, steps=path.steps[:4], stopped=why)
+
+    monkeypatch.setattr(Orbit, "run", cut)
+    plan.advance()
+    assert plan.best is whole
+    assert plan.error is error
+    assert "stopped" not in plan.notes
+    assert plan.status is (pibls.Status.TIME_LIMIT if why == LATE else pibls.Status.FLOOR)

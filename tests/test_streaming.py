@@ -25,6 +25,7 @@ from pibls.solver.homotopy import Homotopy
 from pibls.solver.trust_region import Triangle
 from pibls.space import Whole
 from pibls.system import streaming
+from pibls.system.known import Placed
 from pibls.system.points import place
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System, assemble
@@ -222,7 +223,7 @@ def test_small_systems_are_held() -> None:
     lowered, rng = lower(problem), np.random.default_rng(0)
     space = Whole.shared(pibls.Waves(20, 2.0).draw(box_of(problem.domain), rng), 1)
     points = place(lowered, problem.domain, pibls.Points(100, 40), rng)
-    assert isinstance(held_or_streamed(lowered, points, space), System)
+    assert isinstance(held_or_streamed(lowered, Placed(points), space), System)
 
 
 def test_bad_data_are_named_as_ever(stream: None) -> None:

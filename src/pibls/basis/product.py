@@ -18,7 +18,7 @@ from pibls.arrays import Array, MultiIndex
 
 
 @lru_cache(maxsize=64)
-def _derivative(n: int) -> Array:
+def derivative_of(n: int) -> Array:
     """Coefficients of P'ⱼ in P₀, …, P_{n-1}: P'_j = Σ (2i+1) P_i over i = j-1, j-3, …"""
     D = np.zeros((n, n))
     for j in range(n):
@@ -31,7 +31,7 @@ def legendre(s: Array, n: int, order: int = 0) -> Array:
     """∂^order of P₀, …, P_{n-1} at s, (N, n)."""
     table = np.polynomial.legendre.legvander(np.asarray(s), n - 1)
     for _ in range(order):
-        table = table @ _derivative(n)
+        table = table @ derivative_of(n)
     return np.asarray(table)
 
 

@@ -46,6 +46,7 @@ TABLE: dict[tuple[str, int], tuple[float, ...]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def scale_for(kind: str, nodes: int, dimension: int) -> float:
     """R for ``nodes`` functions of that kind ("waves" or the name of an activation)."""
     radii = TABLE.get((kind, dimension))

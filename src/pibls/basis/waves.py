@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -57,7 +58,10 @@ class Waves:
         return 2 * sum((n + 1) // 2 for n in (self.nodes, *(g[1] for g in self.groups)))
 
     def draw(self, box: Array, rng: np.random.Generator) -> WaveBasis:
-        d = len(box)
+        return WaveBasis.over(box, self.frequencies(len(box), rng))
+
+    def frequencies(self, d: int, rng: np.random.Generator) -> Array:
+        """The frequencies of so many coordinates, (d, M/2)."""
         if isinstance(self.scale, tuple) and len(self.scale) != d:
             raise ProblemError(
                 "Waves(scale)",
@@ -70,7 +74,7 @@ class Waves:
             part = np.zeros((d, (nodes + 1) // 2))
             part[list(coordinates)] = scale * half_ball(part.shape[1], len(coordinates), rng)
             parts.append(part)
-        return WaveBasis(np.concatenate(parts, axis=1), box.mean(axis=1), 0.5 * (box[:, 1] - box[:, 0]))
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def half_ball(n: int, d: int, rng: np.random.Generator) -> Array:
@@ -108,6 +112,12 @@ class WaveBasis:
     )
     """Factors that were asked for: the equations ask for the same few at every place."""
 
+    @classmethod
+    def over(cls, box: Array, frequencies: Array) -> WaveBasis:
+        """In the coordinates of a box, which is [-1, 1]^d there."""
+        low, high = box.T
+        return cls(frequencies, 0.5 * (low + high), 0.5 * (high - low))
+
     @property
     def size(self) -> int:
         return 2 * int(self.frequencies.shape[1])
@@ -135,11 +145,16 @@ class WaveBasis:
             A = np.empty((len(X), 2 * m), order="F") if there is None else there
             begun = False
             for odd in (0, 1):
-                found = [(c, self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
+                found = [(c, *self._factors(alpha)) for alpha, c in terms if sum(alpha) % 2 == odd]
                 if not found:
                     continue
                 one, two = (sine, cosine) if odd else (cosine, sine)
-                first, second = (sum(c * factors[i] for c, factors in found) for i in (0, 1))
+                c, first, second = found[0]
+                if len(found) > 1 or c != 1.0:
+                    first, second = c * first, c * second
+                    for c, more, other in found[1:]:
+                        first += c * more
+                        second += c * other
                 if begun:
                     A[:, :m] += one * first
                     A[:, m:] += two * second
@@ -178,9 +193,14 @@ class WaveBasis:
         return self._known[alpha]
 
     def _signed_powers(self, alpha: MultiIndex) -> tuple[Array, Array]:
-        order = sum(alpha)
-        factor = np.ones(self.frequencies.shape[1])
-        for w, h, a in zip(self.frequencies, self.half, alpha, strict=True):
-            if a:
-                factor *= (w / h) ** a
-        return factor if order % 4 in (0, 3) else -factor, factor if order % 4 in (0, 1) else -factor
+        powers = [w if a == 1 else w**a for w, a in zip(self._slopes, alpha, strict=True) if a]
+        factor = powers[0] if powers else np.ones(self.frequencies.shape[1])
+        for power in powers[1:]:
+            factor = factor * power
+        order, negative = sum(alpha) % 4, -factor
+        return factor if order in (0, 3) else negative, factor if order in (0, 1) else negative
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """Of w·(x - centre)/half along each coordinate."""
+        return self.frequencies / self.half[:, None]

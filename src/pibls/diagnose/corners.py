@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ import sympy as sp
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import CLASHES, ENDS
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
+from pibls.linalg.patience import OutOfTimeError, go_on
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.known import as_expression
 from pibls.problem.problem import condition_regions
@@ -62,9 +64,17 @@ def clashes(problem: Problem) -> tuple[str, ...]:
     >>> clashes(pibls.Problem(rod, [u.diff(t) - u.diff(x, 2)], conditions))
     ('conditions 1 and 2 disagree at x = 0, t = 0',)
     """
-    regions = condition_regions(problem)
     found: dict[str, None] = {}
+    with suppress(OutOfTimeError):  # a hint is not worth more time than there is
+        for words in _clashes(problem):
+            found[words] = None
+    return tuple(found)
+
+
+def _clashes(problem: Problem) -> Iterator[str]:
+    regions = condition_regions(problem)
     for a, b in permutations(_sides(problem), 2):
+        go_on()
         if a.axis == b.axis:
             continue
         place = ", ".join(
@@ -83,11 +93,10 @@ def clashes(problem: Problem) -> tuple[str, ...]:
             for j in _holding(regions, problem, b, a):
                 first, second = sorted((i, j))
                 if i != j and _disagree(problem, i, a, j, b, here):
-                    found[f"conditions {first + 1} and {second + 1} disagree at {place}"] = None
+                    yield f"conditions {first + 1} and {second + 1} disagree at {place}"
                 elif a.axis < b.axis and _unfit(problem, i, a, j, b, here):
                     which = f"conditions {first + 1} and {second + 1}" if i != j else f"condition {i + 1}"
-                    found[f"the equations do not fit {which} at {place}"] = None
-    return tuple(found)
+                    yield f"the equations do not fit {which} at {place}"
 
 
 def _sides(problem: Problem) -> list[_Side]:

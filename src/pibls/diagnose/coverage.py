@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sympy.core.function import AppliedUndef
 
 from pibls.domain import Face, box_of, faces_of, time_of
+from pibls.problem.statement import distinct
 
 if TYPE_CHECKING:
     from pibls.problem.problem import Problem
@@ -50,6 +52,25 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
         if not any(plane[0] == axis for r in regions if (plane := r.plane()) is not None):
             found.append(f"{time} = {start:g}")
     return tuple(dict.fromkeys(found))
+
+
+def displaced(problem: Problem) -> tuple[str, ...]:
+    """Conditions without ``on`` that leave a part of the boundary to one that names it.
+
+    Tractions on a side replace the displacements there; one relation between three unknowns, or a slope,
+    may be meant beside their values.
+    """
+    unknowns = set(problem.unknowns)
+    spoken = [c.residual(problem.coordinates).atoms(AppliedUndef) & unknowns for c in problem.conditions]
+    labels = distinct([c.label for c in problem.conditions])
+    every = [(c, said, label) for c, said, label in zip(problem.conditions, spoken, labels, strict=True)]
+    return tuple(
+        f"{label} leaves {other.on} to {name}"
+        for c, said, label in every
+        if c.on is None
+        for other, also, name in every
+        if other is not c and other.on is not None and said & also
+    )
 
 
 def unbegun(problem: Problem) -> tuple[str, ...]:

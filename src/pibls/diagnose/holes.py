@@ -56,7 +56,7 @@ class Ring:
         gap = np.linalg.norm(X[:, None, :] - beside[None, :, :], axis=2).min(axis=1)
         radii = 0.5 * np.minimum(fits, 2.0 * gap)
         along = np.cumsum(np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1) / radii)
-        return cls(X + radii[:, None] * N, radii, along) if along[-1] < HOLES.most_in_a_ring else None
+        return cls(X + radii[:, None] * N, radii, along)
 
     def spaced(self, shares: Array) -> Array:
         """Parameters of the rim, closer together where circles are."""

@@ -77,19 +77,18 @@ class Layers:
         density = self._density
         along = np.concatenate([[0.0], np.cumsum(density)])
         n = math.ceil(along[-1] / _spacing(digits))
-        angle = np.interp(
-            (np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, LAYERS.angles + 1)
-        )
+        angle = np.interp((np.arange(n) + 0.5) * along[-1] / n, along, np.linspace(0, 2 * np.pi, len(along)))
         return np.stack([np.cos(angle), np.sin(angle)])
 
     @cached_property
     def _density(self) -> Array:
         """√(λR) dθ, with R dθ the way along the boundary."""
-        angle = 2.0 * np.pi * (np.arange(LAYERS.angles) + 0.5) / LAYERS.angles
+        n = LAYERS.seen // 3
+        angle = 2.0 * np.pi * (np.arange(n) + 0.5) / n
         d = np.stack([np.cos(angle), np.sin(angle)])
         X = self.walls[np.concatenate([np.argmax(self.walls @ p, axis=0) for p in np.array_split(d, 8, 1)])]
         way = np.linalg.norm(np.roll(X, -1, axis=0) - X, axis=1)
-        step = 2.0 * np.pi / LAYERS.angles
+        step = 2.0 * np.pi / n
         # Points are some way apart: the mean over a few of them.
         even = np.convolve(np.concatenate([way[-5:], way, way[:5]]), np.full(11, 1 / 11), mode="valid")
         rate = growths(dict(self.symbol), d).max(axis=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -145,7 +145,7 @@ class Pencil:
             alpha = alpha - move
             # What has left the strip, or has arrived, need not go on; what comes to the same place neither.
             gone = (alpha.real < self.least - 0.5) | (alpha.real > most + 1.0) | (np.abs(alpha.imag) > 12.0)
-            done = np.abs(move) < PENCIL.found
+            done = np.abs(move) < 1e-3 * PENCIL.circle
             found += [complex(a.real, abs(a.imag)) for a in alpha[done & ~gone]]
             alpha = alpha[~gone & ~done]
             alpha = alpha.real + 1j * np.abs(alpha.imag)
@@ -226,8 +226,7 @@ class Pencil:
             out += self._real(alpha, c, None)
         if count > null.shape[1]:
             # A chain: r^α (log r φ + χ).
-            h = PENCIL.difference
-            slope = (self.matrix(alpha + h)[0] - self.matrix(alpha - h)[0]) / (2 * h) / self._scale[:, None]
+            slope = _derivative(self.matrix, alpha) / self._scale[:, None]
             for c in null.T:
                 extra = np.linalg.lstsq(D, -slope @ c, rcond=PENCIL.null)[0]
                 out += self._real(alpha, extra, c)
@@ -255,9 +254,9 @@ class Pencil:
 
         log r at a point inside is a source there; θ between two values that differ is no such thing.
         """
-        alpha, h, angles = complex(self.least), PENCIL.difference, 7
+        alpha, angles = complex(self.least), 7
         D = self.matrix(alpha)[0] / self._scale[:, None]
-        slope = (self.matrix(alpha + h)[0] - self.matrix(alpha - h)[0]) / (2 * h) / self._scale[:, None]
+        slope = _derivative(self.matrix, alpha) / self._scale[:, None]
         high = [i for i, tie in enumerate(self.ties) if self._order(tie) > self.least]
         values = []
         for number, sector in enumerate(self.sectors):
@@ -319,9 +318,16 @@ def _is_imaginary(key: Any, c: complex, size: float) -> bool:
 
 def _with_slope(symbol: Symbol, alpha: complex, turns: Sequence[complex]) -> tuple[Complexes, Complexes]:
     """The coefficients at α, (member, unknown, q), and their derivatives by α."""
-    h = PENCIL.difference
-    c = symbol.coefficients(alpha + h * np.array([0.0, -2.0, -1.0, 1.0, 2.0]), turns)
-    return c[0], (c[1] - 8.0 * c[2] + 8.0 * c[3] - c[4]) / (12.0 * h)
+    return symbol.coefficients(np.array([alpha]), turns)[0], _derivative(
+        lambda a: symbol.coefficients(a, turns), alpha
+    )
+
+
+def _derivative(f: Callable[[Complexes], Complexes], alpha: complex) -> Complexes:
+    """f'(α) from five points, h⁴ being rounding over h."""
+    h = float(np.finfo(float).eps) ** 0.2
+    c = f(alpha + h * np.array([-2.0, -1.0, 1.0, 2.0]))
+    return np.asarray((c[0] - 8.0 * c[1] + 8.0 * c[2] - c[3]) / (12.0 * h))
 
 
 def _applied(sector: Sector, number: int, tie: Tie, alpha: Complexes, c: Complexes) -> Complexes:

@@ -124,14 +124,16 @@ def symbol_of(rows: Sequence[Row], unknowns: int) -> Symbol | None:
 
 def _weights(orders: Any) -> tuple[list[int], list[int]] | None:
     """s and t with s_i + t_j ≥ the order of A_ij, of the least sum; of several, the most equal t."""
-    n = len(orders)
+    n, highest = len(orders), np.max(orders)
     best: tuple[float, int, list[int], list[int]] | None = None
-    for t in product(range(SYMBOL.highest_weight + 1), repeat=n):
+    if not 0 <= highest <= SYMBOL.highest_weight:
+        return None
+    for t in product(range(int(highest) + 1), repeat=n):
         s = (orders - np.array(t)).max(axis=1)
         if not np.isfinite(s).all():
             return None
         key = float(s.sum() + sum(t)), max(t) - min(t)
-        if max(t) == np.nanmax(orders) and (best is None or key < best[:2]):
+        if max(t) == highest and (best is None or key < best[:2]):
             best = (*key, [int(v) for v in s], list(t))
     return None if best is None else best[2:]
 

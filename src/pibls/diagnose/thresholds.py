@@ -13,7 +13,6 @@ class HoleThresholds:
     most_centres: int = 12  # centres of one hole, at most
     grid: int = 40  # places along each side at which a centre is looked for
     fine: int = 720  # points of a rim that centres follow closely
-    most_in_a_ring: int = 200  # circles one beside another that follow a rim, at most
     per_spacing: float = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
     round: float = 1.02  # the rim of a disc, in units of its circle
     fastest: float = 0.15  # what is left from one order to the next around a disc, at least and at most
@@ -53,8 +52,7 @@ class LayerThresholds:
     """Functions of layers along walls (`diagnose.layers`)."""
 
     thin: float = 8.0  # decay over the domain from which a layer has functions of its own
-    angles: int = 720  # directions in which the boundary is looked at
-    seen: int = 2048  # points of the boundary that tell how far the domain reaches
+    seen: int = 2048  # points of the boundary that tell how far the domain reaches, three for each direction
     closer: float = 0.6  # than evenly spaced directions need be: they never are quite even (a disc, λ = 100)
     most: int = 1500  # functions in space, at most
     per_function: float = 3.0  # points of the boundary per function
@@ -76,7 +74,7 @@ class SymbolThresholds:
     """Roots of the symbol of a system (`diagnose.symbol`)."""
 
     most_unknowns: int = 4  # of a system whose corners are looked at
-    highest_weight: int = 4  # orders by which unknowns may differ
+    highest_weight: int = 4  # orders by which unknowns may differ, and of the equations
     nodes: int = 24  # on the unit circle: enough for a determinant of degree 16 and its minors
     same: float = 3e-3
     """Two roots that close are one: rounding splits a double one by 1e-8, a fourfold one by 1e-4."""
@@ -135,13 +133,11 @@ class PencilThresholds:
     """Powers at corners of systems (`diagnose.pencil`)."""
 
     steps: int = 40  # of Newton's method
-    found: float = 1e-10  # a step of it that finds the root
     null: float = 1e-8  # a singular value that is zero
-    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one …
+    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one, and …
     around: int = 12  # … and points on it
-    strip: tuple[float, ...] = (0.0, 0.4, 1.0, 2.0)  # imaginary parts to start from
+    strip: tuple[float, ...] = (0.0, 2.0)  # imaginary parts to start from
     least: float = 1e-3  # a power below this is none: energies would be infinite
-    difference: float = 1e-2  # coefficients are polynomials of α: five points give their derivative exactly
 
 
 PENCIL = PencilThresholds()

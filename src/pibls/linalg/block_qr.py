@@ -54,14 +54,15 @@ def eliminated(
     number = {s: i for i, s in enumerate(bundle.strips)}
     ends = np.cumsum([0, *map(len, piece)]).tolist()
     rests = dict(zip(bundle.given, given, strict=True))
+    of_rows, of_columns = (1.0 / scale)[:, None], {p: 1.0 / found for p, found in lengths.items()}
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
-        blocks = []
-        for s in plan.strips:
-            strip, rows = piece[number[s]], slice(ends[number[s]], ends[number[s] + 1])
-            pairs = zip(strip.parts, strip.blocks, strict=True)
-            blocks.append((strip.parts, [B / (scale[rows, None] * lengths[p]) for p, B in pairs]))
-        front, rest = eliminate(plan, bundle.widths, blocks, [rests.pop(g) for g in plan.handed_on], ridge)
+        blocks = [
+            (piece[i].parts, piece[i].blocks, of_rows[ends[i] : ends[i + 1]])
+            for i in (number[s] for s in plan.strips)
+        ]
+        given = [rests.pop(g) for g in plan.handed_on]
+        front, rest = eliminate(plan, bundle.widths, blocks, of_columns, given, ridge)
         out.append(front)
         if plan.neighbours:
             rests[f] = rest

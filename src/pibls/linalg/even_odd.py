@@ -34,8 +34,7 @@ class EvenOdd(Structured):
     @property
     def parts(self) -> tuple[Array, Array]:
         """E and O."""
-        even = self.half.shape[1] // 2
-        return self.half[:, :even], self.half[:, even:]
+        return _halves(self.half)
 
     def __matmul__(self, w: Array) -> Array:
         (first, second), p = self.parts, len(w) // 2
@@ -53,6 +52,11 @@ class EvenOdd(Structured):
     def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
         rows, every = scale[: len(self.half)], np.arange(len(self.half))
         return EvenOddFactorization(*(solver.factor_rows(part, every, rows, cond) for part in self.parts))
+
+
+def _halves(A: Array) -> tuple[Array, Array]:
+    even = A.shape[1] // 2
+    return A[:, :even], A[:, even:]
 
 
 class Pulling(Protocol):
@@ -90,11 +94,11 @@ class EvenOddFactorization(Generic[Factors]):
         )
 
     def leverage(self, values: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         return np.asarray(np.sqrt(0.5) * np.hypot(self.even.leverage(even), self.odd.leverage(odd)))
 
     def influence(self, values: Array, changes: Array) -> Array:
-        even, odd = np.split(values, 2, axis=1)
+        even, odd = _halves(values)
         e, o = 0.5 * self.even.pulled(even), 0.5 * self.odd.pulled(odd)
         places, images = np.split(changes, 2)
         return np.asarray(np.abs(e + o) @ places + np.abs(e - o) @ images)

@@ -9,6 +9,10 @@ from contextvars import ContextVar
 _check: ContextVar[Callable[[], None] | None] = ContextVar("pibls_patience", default=None)
 
 
+class OutOfTimeError(Exception):
+    """The time limit has come in the middle of something."""
+
+
 def go_on() -> None:
     """Nothing, as long as there is time; else what `asked` was given raises."""
     check = _check.get()

@@ -28,7 +28,18 @@ class Strip:
 
     def at(self, w: Mapping[int, Array]) -> Array:
         """These rows times the coefficients of the parts."""
-        return np.asarray(sum(B @ w[p] for p, B in zip(self.parts, self.blocks, strict=True)))
+        out = self.blocks[0] @ w[self.parts[0]]
+        for p, B in zip(self.parts[1:], self.blocks[1:], strict=True):
+            out += B @ w[p]
+        return np.asarray(out)
+
+    @property
+    def row_squares(self) -> Array:
+        """‖row‖² of each."""
+        out = np.einsum("ij,ij->i", self.blocks[0], self.blocks[0])
+        for B in self.blocks[1:]:
+            out += np.einsum("ij,ij->i", B, B)
+        return np.asarray(out)
 
 
 Piece = tuple[Strip, ...]
@@ -69,8 +80,12 @@ class Spread(Structured):
     @cached_property
     def rows(self) -> tuple[Numbers, ...]:
         """The rows of each bundle."""
+        every = np.arange(self.shape[0], dtype=np.intp)
+        none = every[:0]
         return tuple(
-            np.concatenate([np.empty(0, dtype=np.intp), *(_numbers(self.strips[s]) for s in bundle.strips)])
+            every
+            if len(bundle.strips) == len(self.heights)
+            else np.concatenate([none, *(every[self.strips[s]] for s in bundle.strips)])
             for bundle in self.layout.bundles
         )
 
@@ -130,18 +145,13 @@ class Spread(Structured):
         return np.asarray(out, dtype=dtype)
 
 
-def _numbers(rows: slice) -> Numbers:
-    return np.arange(rows.start, rows.stop, dtype=np.intp)
-
-
 def product(piece: Piece, w: Mapping[int, Array]) -> Array:
     """A w in the rows of a piece."""
     return np.concatenate([np.empty(0), *(strip.at(w) for strip in piece)])
 
 
 def row_norms(piece: Piece) -> Array:
-    parts = [np.sqrt(np.sum([np.einsum("ij,ij->i", B, B) for B in strip.blocks], axis=0)) for strip in piece]
-    return np.concatenate([np.empty(0), *parts])
+    return np.asarray(np.sqrt(np.concatenate([np.empty(0), *(strip.row_squares for strip in piece)])))
 
 
 def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
@@ -151,7 +161,7 @@ def column_squares(piece: Piece, scale: Array) -> dict[int, Array]:
         weights = scale[row : row + len(strip)] ** -2
         row += len(strip)
         for p, B in zip(strip.parts, strip.blocks, strict=True):
-            squares = np.einsum("ij,ij,i->j", B, B, weights)
+            squares = weights @ np.square(B)
             out[p] = out[p] + squares if p in out else squares
     return out
 

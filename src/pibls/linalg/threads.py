@@ -23,7 +23,7 @@ def _controller() -> Any:
 
 def sensible_threads(columns: int) -> AbstractContextManager[Any]:
     """A context in which a matrix of that many columns is worked on by a sensible number of threads."""
-    if columns >= _SMALL:
+    if columns >= _SMALL or all(library.num_threads == 1 for library in _controller().lib_controllers):
         return nullcontext()
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

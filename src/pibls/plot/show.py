@@ -28,25 +28,15 @@ def plot(
     solution: Solution,
     *what: Any,
     kind: str | None = None,
-    at: Mapping[Any, Any] | None = None,
-    times: int | Sequence[float] | None = None,
     vector: tuple[Any, Any] | None = None,
     ax: Any = None,
-    units: Mapping[Any, str] | None = None,
-    resolution: int | None = None,
-    levels: int | None = None,
-    cmap: str | None = None,
-    colorbar: bool = True,
-    band: bool = False,
+    **options: Any,
 ) -> Any:
     """Draw the unknowns, or any expressions of them.
 
-    `Solution.plot` says more.
+    `Solution.plot` says more; ``options`` are those of `scene_of`.
     """
-    quantities, components = quantities_of(solution, what, vector)
-    scene = scene_of(solution, quantities, components, at=at, times=times, units=units, resolution=resolution,
-                     levels=levels, cmap=cmap, colorbar=colorbar, band=band)  # fmt: skip
-    return show(scene, kind, ax)
+    return show(scene_of(solution, *quantities_of(solution, what, vector), **options), kind, ax)
 
 
 def show(scene: Scene, kind: str | None, ax: Any) -> Any:

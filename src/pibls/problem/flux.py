@@ -129,7 +129,7 @@ def expanded(term: Any) -> Any:
     return out
 
 
-def joined(expression: Any, fluxes: Sequence[Any], highest: Collection[Any]) -> list[Any]:
+def joined(expression: Any, fluxes: Sequence[Any], highest: Collection[Any], name: str) -> list[Any]:
     """∂^β(F + G + …): what stands under the same outer derivative, a ∂^β F + b ∂^β G, counts together.
 
     So do the ``highest`` plain derivatives: of u'' + (k u')' it is u' + k u' that is continuous.
@@ -138,11 +138,19 @@ def joined(expression: Any, fluxes: Sequence[Any], highest: Collection[Any]) -> 
     marked = expression.xreplace({f: marks[f] for f in fluxes}).xreplace({d: marks[d] for d in highest})
     weights = {d: sp.diff(marked, m) for d, m in marks.items()}
     out = []
-    alike = len({weights[f] for f in fluxes}) == 1  # a factor of the whole divergence changes nothing
+    # A factor of the whole divergence changes nothing, unless a source tells how much its flux jumps.
+    alike = len({weights[f] for f in fluxes}) == 1 and not expression.has(sp.DiracDelta)
     for order in dict.fromkeys(f.variable_count for f in fluxes):
         group = [(f, f.expr) for f in fluxes if f.variable_count == order]
         group += [(d, inner) for d in highest if (inner := _lowered(d, order)) is not None]
         bound = any(weights[d].atoms(AppliedUndef, sp.Dummy) for d, _ in group)
+        if bound and expression.has(sp.DiracDelta):
+            raise ProblemError(
+                name,
+                expected="no factor that depends on the solution in front of a flux, beside a DiracDelta",
+                got=f"{group[0][0]} times such a factor",
+                remedy="Divide the equation by it, or take it under the derivative.",
+            )
         if bound or (len(group) == 1 and alike):
             out += [f for f in fluxes if f.variable_count == order]
         else:
@@ -160,17 +168,20 @@ def _lowered(d: Any, order: Any) -> Any:
     return sp.Derivative(d.expr, *left) if left else d.expr
 
 
-def continuous(terms: Iterable[Any], coordinates: Sequence[Any]) -> list[tuple[int, Any]]:
-    """(axis, F): what is continuous across a plane normal to that axis, for terms ∂^β F.
+def continuous(
+    terms: Iterable[Any], coordinates: Sequence[Any], outermost: bool = True
+) -> list[tuple[int, Any, bool]]:
+    """(axis, F, outermost): what is continuous across a plane normal to that axis, for terms ∂^β F.
 
-    For every m from 1 to β_i that is ∂^(β - m eᵢ) F.
+    For every m from 1 to β_i that is ∂^(β - m eᵢ) F; outermost is the one with m = 1.
     """
-    out: list[tuple[int, Any]] = []
+    out: list[tuple[int, Any, bool]] = []
     for term in terms:
         order = {c: int(n) for c, n in term.variable_count}
         for c, n in order.items():
             for m in range(1, n + 1):
                 left = [(v, k - m * (v == c)) for v, k in order.items() if k - m * (v == c) > 0]
-                out.append((coordinates.index(c), sp.Derivative(term.expr, *left) if left else term.expr))
-        out += continuous(fluxes_in(term.expr), coordinates)
+                inner = sp.Derivative(term.expr, *left) if left else term.expr
+                out.append((coordinates.index(c), inner, outermost and m == 1))
+        out += continuous(fluxes_in(term.expr), coordinates, outermost=False)
     return out

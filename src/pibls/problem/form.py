@@ -111,6 +111,8 @@ class Flux:
 
     axis: int
     form: Form
+    outermost: bool = True
+    """Whether it stands under one derivative alone: that is what jumps by the strength of a source."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,9 @@ class Language:
         form = self._read(expression.xreplace({f: expanded(f) for f in fluxes}), name)
         outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
         highest = [self.written(j) for j in outside.jets if _is_highest(j, form.jets)]
-        terms = joined(expression, fluxes, highest)
+        terms = joined(expression, fluxes, highest, name)
         parts = continuous(terms, self.coordinates)
-        held = tuple(Flux(axis, self._read(_flat(e), "flux")) for axis, e in parts)
+        held = tuple(Flux(axis, self._read(_flat(e), "flux"), first) for axis, e, first in parts)
         switches = dict.fromkeys((*form.switches, *(s for f in held for s in f.form.switches)))
         return replace(form, fluxes=held, outside=outside, switches=tuple(switches))
 

@@ -67,6 +67,9 @@ class Residual:
     def _evaluate(
         self, function: Any, rows: int, X: Array, normals: Array, data: Array, jets: Array
     ) -> Array:
+        column = getattr(function, "column", None)
+        if column is not None:
+            return np.repeat(column, len(X), axis=1)
         # Overflow and 0/0 are looked for in the result, where they can be explained.
         with np.errstate(all="ignore"):
             values = function(*X.T, *normals.T, *self.parameters, *data, *jets)
@@ -95,8 +98,8 @@ class Interfaces:
     """(axis, level) of all of them."""
     jumping: frozenset[tuple[int, float]] = frozenset()
     """Those where a flux, and not the derivative, is continuous."""
-    fluxes: tuple[tuple[int, int, Residual], ...] = ()
-    """(equation, axis, F): F of an equation ∂F/∂x_axis + … = 0."""
+    fluxes: tuple[tuple[int, int, Residual, bool], ...] = ()
+    """(equation, axis, F, outermost): F of an equation ∂F/∂x_axis + … = 0; or of ∂²F, …, ∂(… ∂F)."""
     sources: tuple[tuple[int, tuple[int, float], Residual], ...] = ()
     """(equation, plane, strength) of the sources that live on a plane."""
     inside: bool = True
@@ -140,7 +143,7 @@ def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
         return Interfaces()
     inside = [s for s in problem.statements if s.region.is_inside]
     fluxes = tuple(
-        (i, flux.axis, lower_form(flux.form, s.region).at(values))
+        (i, flux.axis, lower_form(flux.form, s.region).at(values), flux.outermost)
         for i, s in enumerate(inside)
         for flux in s.form.fluxes
     )

@@ -32,8 +32,7 @@ def program(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..
     [1.0, np.float64(0.7080734182735712)]
     """
     if all(e.is_number for e in expressions):
-        constants = [float(e) for e in expressions]
-        return lambda *_: constants
+        return Constants([float(e) for e in expressions])
     writer = _Writer({s: f"a{i}" for i, s in enumerate(arguments)})
     results = [writer.name(e) for e in expressions]
     head = ", ".join(f"a{i}" for i in range(len(arguments)))
@@ -43,6 +42,17 @@ def program(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..
     exec(compile(source, "<pibls program>", "exec"), scope)  # made of numbers and our own names only
     made: Callable[..., list[Any]] = scope["program"]
     return made
+
+
+class Constants:
+    """Expressions that are numbers, whatever the arguments."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = values
+        self.column = np.array(values).reshape(-1, 1)
+
+    def __call__(self, *_: Any) -> list[float]:
+        return self.values
 
 
 class _Writer:

@@ -113,9 +113,11 @@ def _periodic_forms(
     d = len(language.coordinates)
     index = language.unknowns.index(condition.u)
     axis = language.coordinates.index(condition.x)
-    orders = [jet.alpha[axis] for form in interior for jet in form.jets if jet.unknown == index]
+    jets = [jet for form in interior for jet in form.jets if jet.alpha[axis]]
+    orders = [jet.alpha[axis] for jet in jets if jet.unknown == index]
     out = []
-    for k in range(max(orders, default=0)):
+    # An unknown that is not differentiated follows others that are: its values agree.
+    for k in range(max(orders, default=int(bool(jets)))):
         alpha = tuple(k if i == axis else 0 for i in range(d))
         one = sp.Integer(1)
         linear = ((Jet(index, alpha, 1), one), (Jet(index, alpha, 0), -one))
@@ -124,7 +126,7 @@ def _periodic_forms(
     if not out:
         raise ProblemError(
             label,
-            expected=f"an equation with a {condition.x}-derivative of {condition.u}",
+            expected=f"an equation with a {condition.x}-derivative",
             got="none",
             remedy="A periodic condition is needed only where the equation differentiates.",
         )

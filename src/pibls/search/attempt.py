@@ -5,29 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
+from pibls.basis.waves import WaveBasis
 from pibls.linalg.threads import sensible_threads
-from pibls.search.bench import Bench
-from pibls.search.counts import ROUGH, default_points
-from pibls.search.divided import scattered_system, shares_in
+from pibls.problem import Region
+from pibls.search.bench import Bench, stream
+from pibls.search.counts import default_points
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts import from_scratch, warm
+from pibls.search.thresholds import COUNTS
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Choice, Space, Whole, ties_of
 from pibls.status import Status
 from pibls.system.even_odd import Inversion
 from pibls.system.judging import Judged, residuals_at
-from pibls.system.kinds import AnySystem, Assembled
-from pibls.system.points import Points, place
+from pibls.system.known import Known
+from pibls.system.points import Points, PointSet
 from pibls.system.streaming import held_or_streamed
 from pibls.system.tied import TiedSystem
+
+if TYPE_CHECKING:
+    # Cells take a while to import, and most problems need none.
+    from pibls.system.kinds import AnySystem, Assembled
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,12 @@ class Attempt:
         """What was found: a space and coefficients."""
         return self.space, self.outcome.w
 
-    @property
+    @cached_property
     def relative(self) -> float:
         """The worst held-out residual, relative to the terms it is made of."""
         return _worst(self.residuals)
 
-    @property
+    @cached_property
     def sizes(self) -> Array:
         """max|u| of each unknown."""
         return np.asarray(np.abs(self.values).max(axis=1, initial=0.0))
@@ -89,7 +96,7 @@ def attempt(
     if points is None:
         inversion = bench.inversion if method is None else None
         rough = start is not None and start.relative > bench.limits.rough_above
-        points = default_points(spec, bench.domain, ROUGH if rough else bench.density)
+        points = default_points(spec, bench.domain, COUNTS.rough if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
@@ -113,7 +120,11 @@ def attempt(
 
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     """The space of a basis: shared by all unknowns, unless the basis knows better."""
-    rng, unknowns = bench.stream(1, key), bench.lowered.unknowns
+    unknowns = bench.lowered.unknowns
+    if hasattr(spec, "frequencies"):
+        kept = _frequencies(cast("Any", spec), len(bench.box), bench.seed, key)
+        return Whole.shared(WaveBasis.over(bench.box, kept), unknowns)
+    rng = bench.stream(1, key)
     if bench.pieced is not None:
         return bench.pieced.drawn(spec, rng)
     own = getattr(spec, "space", None)
@@ -123,19 +134,29 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
 
 
+@lru_cache(maxsize=64)
+def _frequencies(spec: Any, d: int, seed: int, key: int) -> Array:
+    """Of waves that any problem with so many coordinates has: do not write into them."""
+    found: Array = spec.frequencies(d, stream(seed, 1, key))
+    return found
+
+
 def system_in(
     bench: Bench, space: Space, points: Points, key: int, inversion: Inversion | None = None
 ) -> Assembled:
     """The system of a problem in a space; with an inversion in two halves, if the space has them."""
     if bench.pieced is not None:
         return bench.pieced.system(space, points, bench.stream(2, key))
-    where = bench.extra.placed(place(bench.lowered, bench.domain, points, bench.stream(2, key)))
-    if inversion is not None and space.whole is not None and inversion.serves(space.whole, points):
-        return inversion.system(bench.lowered, where, space.whole)
+    whole = space.whole
+    if inversion is not None and whole is not None and inversion.serves(whole, points):
+        return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
+    (placed,) = bench.placed(points, key)
     if space.cells is not None:
-        return scattered_system(bench, space.cells, where)
-    assert space.whole is not None
-    return held_or_streamed(bench.lowered, where, space.whole)
+        from pibls.search.divided import scattered_system
+
+        return scattered_system(bench, space.cells, placed.points)
+    assert whole is not None
+    return held_or_streamed(bench.lowered, placed, whole)
 
 
 def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
@@ -149,7 +170,11 @@ def tied(system: Assembled, spec: Choice, unknowns: int) -> AnySystem:
 
 def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Array]:
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
-    shares = shares_in(bench, space.cells) if space.cells is not None else {}
+    shares: dict[Region, PointSet] = {}
+    if space.cells is not None:
+        from pibls.search.divided import shares_in
+
+        shares = shares_in(bench, space.cells)
     lowered, box = bench.lowered, bench.box
     if shares:  # over layers only a rule of every cell is a rule
         rest = replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region not in shares))
@@ -170,9 +195,10 @@ def misfits(bench: Bench, residuals: Mapping[str, Norms]) -> Array:
     out = np.zeros(bench.lowered.unknowns)
     means: dict[str, Array] = {}
     for r in bench.lowered.residuals:
-        known, found = bench.known.get(id(r)), residuals.get(r.name)
-        if known is None or found is None or r.nonlinear or r.region.is_inside:
+        found = residuals.get(r.name)
+        if found is None or r.nonlinear or r.region.is_inside or not len(bench.held_out[r.region]):
             continue
+        known = Known.of(r, bench.held_out[r.region], bench.known)
         if r.region.is_sum:
             mine = means.setdefault(r.name, np.zeros(bench.lowered.unknowns))
             weights = np.abs(np.asarray(bench.held_out[r.region].weights)).ravel()

@@ -20,13 +20,14 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import Where
+from pibls.search.estimate import Where, unknowns_at
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import Pieced, PieceFamily
 from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
+from pibls.space import Space
 from pibls.system.even_odd import Inversion, inversion_of
-from pibls.system.judging import Known
+from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 
 _SCAN = 20  # the seed of these points: they are the same for every solve of a problem
@@ -49,8 +50,12 @@ class Bench:
     limits: Thresholds = field(default=DEFAULT, repr=False)
     extra: Enrichment = field(default_factory=Enrichment)
     """Singular functions to add to a basis."""
-    known: dict[int, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+    known: dict[int, Known] = field(default_factory=dict, repr=False, compare=False)
     """What the equations are at the points that choose."""
+    places: dict[tuple[Points, Inversion | None], tuple[Placed, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Where functions were fitted last: a second solution is fitted at the same places."""
     narrow: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     """Places inside where the data are far larger than at the points that choose."""
     engine: Engine = field(default=HERE, repr=False)
@@ -79,17 +84,19 @@ class Bench:
         benches: dict[int, Bench] = kept.setdefault("benches", {})
         again = benches.get(seed) if not extra else None
         if again is not None and again.lowered is lowered:
-            return replace(again, tol=tol, moved=[])
+            # A Python function may say something else today.
+            known = {key: k for key, k in again.known.items() if not k.residual.data}
+            return replace(again, tol=tol, moved=[], known=known)
         d = lowered.dimension
         n = BENCH.held_out.get(d, 1000)
         faces = max(n // 2, 2) if d > 1 else 2
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+        rng = stream(seed, 0)
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
         peaks = kept.setdefault("peaks", {})
         held_out = {r: _with_extremes(r, found, lowered, domain, peaks) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
         held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
-        other = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(6,)))
+        other = stream(seed, 6)
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
         extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
@@ -159,18 +166,41 @@ class Bench:
         where = replace(self.where, all=np.concatenate([self.where.all, extra.near, extra.mild, *rims]))
         return replace(self, extra=extra, held_out=held_out, where=where)
 
+    def placed(self, points: Points, key: int, inversion: Inversion | None = None) -> tuple[Placed, ...]:
+        """Where functions are fitted: of attempts with as many points each, those of the first.
+
+        With an inversion: those on one side of it, and their images.
+        """
+        found = self.places.get((points, inversion))
+        if found is None:
+            where = Placed(self.extra.placed(place(self.lowered, self.domain, points, self.stream(2, key))))
+            found = (where,) if inversion is None else inversion.halves(where)
+            self.places.clear()
+            self.places[points, inversion] = found
+        return found
+
+    def held_values(self, space: Space, w: Array) -> Array:
+        """The unknowns of a function at the points that choose, (unknowns, n)."""
+        X = np.concatenate([site for found in self.held_out.values() for site in found.sites])
+        return unknowns_at(space, w, X, self.lowered.unknowns)
+
     def rounding(self, sizes: Array) -> Array | None:
         """How far rounding moves each unknown of these sizes, where that is known."""
         return self.moved[-1] * sizes if self.moved and len(self.moved[-1]) == len(sizes) else None
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        return stream(self.seed, *key)
 
     def equations(self) -> LoweredProblem:
         """The same without conditions."""
         inside = tuple(r for r in self.lowered.residuals if r.region.is_inside)
         return replace(self.lowered, residuals=inside)
+
+
+def stream(seed: int, *key: int) -> np.random.Generator:
+    """An independent stream of random numbers for a seed and a purpose."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 class Peak(NamedTuple):

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pibls.linalg.engine import Share
-
-_SLACK = 1.1  # an attempt that is expected to end that much after the time limit is still begun
-_SILENCE = 2.0  # seconds after which a callback is told that an attempt is still under way
+from pibls.linalg.patience import OutOfTimeError as OutOfTimeError
+from pibls.search.thresholds import LOOP
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,6 @@ class Progress:
     """Seconds that the attempt now begun is expected to take, where it is much more than all before."""
     share: Share | None = None
     """With an engine: the memory that the attempt now begun takes of each worker, and how far it is."""
-
-
-class OutOfTimeError(Exception):
-    """The time limit has come in the middle of an attempt."""
 
 
 @dataclass
@@ -77,7 +72,7 @@ class Budget:
         """Whether an attempt of a plan that costs so much still fits."""
         if self.time_limit is None:
             return True
-        return self.spent + self.pace(plan) * work <= _SLACK * self.time_limit
+        return self.spent + self.pace(plan) * work <= LOOP.slack * self.time_limit
 
     def until(self, share: float, most: float) -> float | None:
         """When a share of what is left of ``most`` times the limit will be over; None without a limit."""
@@ -94,7 +89,7 @@ class Budget:
         limit = self.time_limit if until is None else until
         if limit is not None and self.spent > limit:
             raise OutOfTimeError
-        if self.callback is not None and self.spent > self._told + _SILENCE:
+        if self.callback is not None and self.spent > self._told + LOOP.silence:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
             self._pass_on(replace(last, seconds=self.spent, expected=None))
 

@@ -6,6 +6,7 @@ wavenumbers and no cells; in the plane one piece, polynomials or waves along eac
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -85,13 +86,19 @@ class Places:
 
     @cached_property
     def framed(self) -> Framed | None:
-        """Where conditions hold on whole sides of a box: there may be many more functions then."""
+        """Where conditions hold on whole sides of a box."""
         if len(self.free) == 1 or all(self.repeated):
             return None
         conditions = tuple(r for r, _, _ in self.conditions)
         return Framed.of(
             self.bench, self.free, self.axis, self.orders, self.partner, self.repeated, conditions
         )
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no matrix of all functions is needed: there may be many more of them then."""
+        rings = all(self.repeated) and self._are_levels(r for r, _, _ in self.conditions)
+        return len(self.free) > 1 and (rings or self.framed is not None)
 
     @classmethod
     def of(cls, bench: Bench) -> Places | None:
@@ -136,7 +143,8 @@ class Places:
             for a in free
         )
         if len(free) == 1:
-            count = sum(len(X) for _, X, _ in conditions) + len(periods) + len({r.name for r in sums})
+            agree = sum(orders[0][r.linear[0].unknown] > 0 for r in periods)
+            count = sum(len(X) for _, X, _ in conditions) + agree + len({r.name for r in sums})
             if count != sum(orders[0]):
                 return None
         elif lowered.interfaces.planes:
@@ -172,11 +180,12 @@ class Places:
         if (found, counts) not in self._grids:
             if len(self._grids) > _KEPT:
                 self._grids.clear()
-            self._grids[found, counts] = self._grid(found, counts)
+            nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+            self._grids[found, counts] = self._grid(found, nodes)
         return self._grids[found, counts]
 
-    def _grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
-        nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+    def _grid(self, found: Resolution, nodes: list[Array]) -> Site:
+        counts = tuple(map(len, nodes))
         U = np.stack(np.meshgrid(*nodes, indexing="ij"), -1).reshape(-1, len(nodes))
         boxes = found.tree.boxes[:, self.free, :]
         half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
@@ -223,7 +232,7 @@ class Places:
             groups.append(group_of(r, (self.spots(X, cells, found),), normals, self.axis))
         for r in self.periods:
             along = self.free.index(r.region.period or 0)
-            if found.repeated[along]:
+            if found.repeated[along] or not self.orders[along][r.linear[0].unknown]:
                 continue
             ends = found.tree.box[self.free[along]]
             X = np.zeros((1, d))
@@ -234,15 +243,35 @@ class Places:
                 sites.append(self.spots(Y, np.array([cell]), found))
             groups.append(group_of(r, tuple(sites), np.zeros((1, d)), self.axis))
         groups += ties_in(self, found)
+        levels = self.conditions if self._are_levels(r for r, _, _ in self.conditions) else ()
         kept = tuple(g for g in groups if g.terms) + tuple(self._sum(r, found) for r in self.sums)
-        rings = all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations)
+        rings = (
+            all(found.repeated) and len(found.tree) == 1 and len(kept) == len(self.equations) + len(levels)
+        )
         modes = Modes(found.sizes, 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)) if rings else None
         return Lines(
             len(found.tree), lowered.unknowns, found.functions, kept, max(self.evolution.orders), modes
         )
 
+    def _are_levels(self, conditions: Iterable[Residual]) -> bool:
+        """Whether conditions give values of unknowns without a rate, in one point each."""
+        given = []
+        for r in conditions:
+            if len(r.jets) != 1 or r.nonlinear or any(r.jets[0].alpha):
+                return False
+            if not len(r.region.spots(self.bench.domain)) or self.evolution.orders[r.jets[0].unknown]:
+                return False
+            given.append(r.jets[0].unknown)
+        return len(given) == len(set(given))
+
     def _framed(self, framed: Framed, found: Resolution) -> Lines:
-        groups = [self._equation(i, r, found, True) for i, r in enumerate(self.equations)]
+        groups = []
+        sites: dict[tuple[int, ...], Site] = {}
+        for number, r in enumerate(self.equations):
+            held = framed.held(number, found)
+            counts = tuple(map(len, held))  # which are held at as many points are held at the same
+            site = sites.setdefault(counts, self._grid(found, held))
+            groups.append(group_of(r, (site,), np.zeros_like(site.points), self.axis))
         for number, (r, _, _) in enumerate(framed.conditions):
             site, normals = framed.side(number, found)
             groups.append(group_of(r, (site,), normals, self.axis))

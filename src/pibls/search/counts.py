@@ -9,14 +9,11 @@ from typing import cast
 
 import numpy as np
 
-from pibls.domain import Domain, box_of, faces_of, lengths_of, time_of
+from pibls.domain import Domain, faces_of, time_of
 from pibls.domain.face import Same
 from pibls.search.thresholds import COUNTS
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points
-
-ROUGH = 3.0
-"""Points inside per node while the solution is not resolved, lest the nodes fit the points alone."""
 
 
 def default_points(spec: Choice, domain: Domain, density: float) -> Points:
@@ -24,7 +21,7 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
 
     A basis that leans towards some coordinates needs more points on the faces that hold them.
     """
-    d, nodes = len(box_of(domain)), getattr(spec, "spread", spec.size)
+    d, nodes = len(domain.coordinates), getattr(spec, "spread", spec.size)
     cells = getattr(spec, "cells", None)
     if cells is not None:
         local = default_points(cast("Decomposed", spec).local, domain, density)
@@ -57,7 +54,7 @@ def crowded(spec: Choice) -> bool:
 
 def _longer(domain: Domain) -> float:
     """The boundary of a plane domain over that of its box: holes are not to take the points of the rest."""
-    lengths = tuple(lengths_of(domain).tolist())
+    lengths = tuple(float(b) - float(a) for a, b in domain.bounds)
     return _longer_of(Same(faces_of(domain)), lengths, time_of(domain) is not None)
 
 

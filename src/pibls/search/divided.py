@@ -2,9 +2,10 @@ r"""A problem on a tree of cells: spaces that share one draw, points in each cel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,14 +18,15 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.search.cornered import Cornered
+from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare, crossed
 from pibls.system.cells import CellSystem
+from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import Tied, Trace, orders_across, tie, traces_of
+from pibls.system.traces import Tied, Wanted, orders_across, tied, traces_of
 
-_INWARDS = 1e-9
 _FINER = 1.5
 
 
@@ -69,21 +71,19 @@ def cell_system(
     domain: Domain,
     space: Cells,
     engine: Engine = HERE,
-    spared: Callable[[Region, Array], bool] = lambda region, box: False,
     frames: Array | None = None,
     corners: Cornered | None = None,
 ) -> CellSystem:
     """The system of a problem in cells, with points as each cell needs them.
 
-    ``spared(region, box)``: whether a region has no points in a cell. ``frames`` are the boxes in which the
-    cells have their functions and points, where those are not the cells. ``corners`` is what the space has
-    of them.
+    ``frames`` are the boxes in which the cells have their functions and points, where those are not the
+    cells. ``corners`` is what the space has of them.
     """
     corners = corners or Cornered()
     regions = dict.fromkeys(r.region for r in lowered.residuals)
     boxes = space.tree.boxes
     points = [
-        partial(corners.placed, [r for r in regions if not spared(r, box)], domain, box, frame, part.nodes)
+        partial(corners.placed, list(regions), domain, box, frame, part.nodes)
         for frame, box, part in zip(boxes if frames is None else frames, boxes, space.parts, strict=True)
     ]
     ties, shared = ties_of(lowered, domain, space), corners.shared(space, lowered.unknowns)
@@ -101,11 +101,14 @@ def scattered_system(bench: Bench, space: Cells, where: Mapping[Region, PointSet
                 mine[region] = place_in(region, bench.domain, box, part.nodes)
             continue
         # A point on the boundary belongs to the cell that has the domain on its side.
-        inwards = _INWARDS * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
+        inwards = ENRICH.beside * (bench.box[:, 1] - bench.box[:, 0]) * found.normals
         cells = space.tree.locate(found.sites[0] - inwards)
-        for cell in np.unique(cells):
-            rows = np.flatnonzero(cells == cell)
-            points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
+        order = np.argsort(cells, kind="stable")
+        ends = np.searchsorted(cells[order], np.arange(len(points) + 1)).tolist()
+        for cell, (start, stop) in enumerate(pairwise(ends)):
+            if start < stop:
+                rows = order[start:stop]
+                points[cell][region] = PointSet(tuple(s[rows] for s in found.sites), found.normals[rows])
     lowered = bench.lowered
     given: list[Placing] = [partial(_given, mine) for mine in points]
     ties = ties_of(lowered, bench.domain, space)
@@ -129,47 +132,22 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]
         if r.region.period is not None:
             counts = repeated.setdefault(r.region.period, [0] * lowered.unknowns)
             counts[r.linear[0].unknown] += 1
-    out = []
+    wanted = []
     faces = lowered.interfaces
+    extents = np.ptp(space.tree.box, axis=1).tolist()
     smooth = [bare(part).nodes for part in space.parts]
+    plain = [traces_of(across, axis, ()) for axis, across in enumerate(orders)]
     for joint in space.tree.joints(tuple(repeated)):
+        axis = joint.axis
         nodes = smooth[joint.low], smooth[joint.high]
-        across = tuple(repeated[joint.axis]) if joint.shift else orders[joint.axis]
-        plane = (joint.axis, float(joint.box[joint.axis, 0]))
-        fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
-        traces = traces_of(across, joint.axis, fluxes)
+        plane = (axis, float(joint.box[axis, 0]))
+        traces = plain[axis]
+        if joint.shift or plane in faces.jumping:
+            fluxes = [f for _, a, f, _ in faces.fluxes if a == axis and plane in faces.jumping]
+            traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        extent = float(np.ptp(space.tree.box[joint.axis]))
-        tied = tie(joint, traces, nodes, domain.contains, extent, jump)
-        if tied is not None:
-            out.append(tied)
-    return out
-
-
-def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
-    """∂F + s δ = 0: F is smaller by s on the upper side of a plane with a source of the strength s."""
-    faces, axis = lowered.interfaces, plane[0]
-    equations = [r for r in lowered.residuals if r.region.is_inside]
-
-    def jump(trace: Trace, X: Array) -> Array:
-        out = np.zeros(len(X))
-        for i, where, strength in faces.sources:
-            if where != plane:
-                continue
-            normals = np.zeros_like(X)
-            s = strength.rest(X, normals, strength.known_data(X), np.empty((0, len(X))))
-            if trace.flux is not None:
-                if any(f is trace.flux and e == i for e, _, f in faces.fluxes):
-                    out -= s
-                continue
-            equation = equations[i]
-            a = equation.coefficients(X, normals, equation.known_data(X))
-            for jet, c in zip(equation.linear, a, strict=True):
-                if jet.unknown == trace.unknown and jet.alpha[axis] == trace.order + 1 == sum(jet.alpha):
-                    out -= s / c
-        return out
-
-    return jump
+        wanted.append(Wanted(joint, traces, nodes, extents[axis], jump))
+    return tied(wanted, domain.contains)
 
 
 def sums_divide(bench: Bench) -> bool:

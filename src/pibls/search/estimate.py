@@ -112,8 +112,8 @@ def compare(
     second: tuple[Space, Array],
     unknowns: int,
     where: Where,
-    safety: float = DEFAULT.safety,
-    rounding: float = DEFAULT.rounding,
+    safety: float | None = None,
+    rounding: float | None = None,
 ) -> ErrorEstimate:
     """The error of the first, estimated from an independent second solution."""
     X, n = np.concatenate([where.all, where.even]), len(where.all)
@@ -128,10 +128,12 @@ def estimated(
     even: Array,
     sizes: Array,
     where: Where,
-    safety: float = DEFAULT.safety,
-    rounding: float = DEFAULT.rounding,
+    safety: float | None = None,
+    rounding: float | None = None,
 ) -> ErrorEstimate:
     """κ times a difference (unknowns, n), and never below rounding."""
+    safety = DEFAULT.safety if safety is None else safety
+    rounding = DEFAULT.rounding if rounding is None else rounding
     each = []
     for d, m, size in zip(difference, even, sizes, strict=True):
         floor = rounding * float(size)
@@ -139,7 +141,7 @@ def estimated(
             each.append(ErrorEstimate(np.inf, np.inf))
             continue
         largest = float(np.abs(d).max(initial=0.0))
-        mean = float(np.sqrt(np.mean(m**2))) if m.size else largest
+        mean = math.sqrt(float(m @ m) / len(m)) if m.size else largest
         each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor))
     history: tuple[tuple[float, float], ...] = ()
     if where.axis is not None and np.isfinite(difference).all():

@@ -22,12 +22,6 @@ class Demand:
     tail: float
     residual: float
 
-    @classmethod
-    def of(cls, tol: float, bench: Bench) -> Demand:
-        """What a tolerance asks of each window."""
-        lim, space = bench.limits, bench.lowered.dimension > 1
-        return cls(lim.window_tail[space] * tol, lim.window_residual * tol).above(bench)
-
     @property
     def misfit(self) -> float:
         """A beginning that contradicts the sides by more has a layer."""

@@ -20,7 +20,7 @@ from pibls.search.evolution import jumps_in_time
 from pibls.search.followed import LATE, Demand, Followed, floor_of
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING
-from pibls.search.ways import InWaves, Way
+from pibls.search.ways import InMoments, Way
 from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -40,12 +40,17 @@ def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
     return np.asarray(keep)
 
 
+def _every(X: Array, followed: Followed, entries: int) -> int:
+    """Every which place is taken: to ask at each would take longer in a cube than to follow what is in it."""
+    return 1 + len(X) * max(window.space.nodes for window in followed.windows) // entries
+
+
 @dataclass
 class WindowPlan(Plan):
     """Windows in time, each with its cells in space."""
 
     is_last_word = True  # what rounding leaves of an evolution, no longer window leaves less of
-    way: Way = field(default_factory=InWaves)
+    way: Way = field(default_factory=InMoments)
     """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0
@@ -75,16 +80,14 @@ class WindowPlan(Plan):
                 self.status = Status.STALLED
                 return
             found = self._judged(first, time.perf_counter() - began)
-            known, noted = (self.best, self.error), earlier
+            known = self.best, self.error, earlier
             self.best, self.error = found, UNCHECKED
             self.tell(found, None, t=first.until, windows=len(first.windows), cells=first.cells)
             second = self._follow(first)
             if second is not None and second.windows and second.until == first.until:
                 self.error = self._compared(first, found, second)
         self._conclude(first, found)
-        if known[0] is not None and (known[1].max < self.error.max or first.stopped is not None):
-            # Asked for more, rounding left more, or the time was over on the way.
-            (self.best, self.error), self.notes = known, noted
+        self.keep_better(*known)
 
     def _compared(self, first: Followed, found: Attempt, second: Followed) -> ErrorEstimate:
         """The estimate, from when on one is promised; how it goes over time, from the start."""
@@ -199,6 +202,7 @@ class WindowPlan(Plan):
                 keep &= False
             points[region] = chosen.select(keep)
         X = self._where(followed, layers).all
+        X = X[:: _every(X, followed, FOLLOWING.judged)]
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()
@@ -232,6 +236,7 @@ class WindowPlan(Plan):
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
         if len(X) > FOLLOWING.most:
             X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
+        X = X[:: _every(X, followed, FOLLOWING.compared)]
         t = bench.where.even[:, e.axis]
         X = X[promised(X[:, e.axis], followed, layers)]
         return Where(X, bench.where.even[promised(t, followed, layers)], e.axis)

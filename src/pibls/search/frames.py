@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.nodes import held_at
 from pibls.basis.product import legendre, waves
 from pibls.domain import Boundary, faces_of
 from pibls.linalg.kronecker import along
@@ -23,6 +23,7 @@ from pibls.search.bench import Bench
 from pibls.search.resolution import Resolution
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Site
+from pibls.system.pairing import Pairing
 
 _LOOKED = (1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6)
 """Where on a side, along each coordinate and in time, it is asked whether a condition holds."""
@@ -66,6 +67,8 @@ class Framed:
     axis: int
     orders: tuple[tuple[int, ...], ...]
     """The highest derivative along each coordinate of space, of each unknown."""
+    asked: tuple[tuple[int, ...], ...]
+    """How many conditions there are at its two ends, of each unknown."""
     order: tuple[int, ...]
     """For each equation the unknown that it determines."""
     conditions: tuple[tuple[Residual, int, tuple[tuple[int, int], ...]], ...]
@@ -81,16 +84,12 @@ class Framed:
         repeated: tuple[bool, ...],
         conditions: tuple[Residual, ...],
     ) -> Framed | None:
-        """None where some condition holds elsewhere, there are too few or too many at an end, or an equation
-        has not the highest derivatives of its unknown."""
-        if not all(
-            any(j.unknown == k and _is_top(j.alpha, a, orders[i][k]) for j in r.jets)
-            for r, k in zip((r for r in bench.lowered.residuals if r.region.is_inside), order, strict=True)
-            for i, a in enumerate(free)
-        ):
-            return None
+        """None where some condition holds elsewhere, there are too few or too many at an end, or nothing is
+        known of how the unknowns move each other."""
         found = []
-        counts = np.zeros((bench.lowered.unknowns, len(free), 2), dtype=int)
+        unknowns = bench.lowered.unknowns
+        counts = np.zeros((unknowns, len(free), 2), dtype=int)
+        kinds: list[list[set[Any]]] = [[set() for _ in free] for _ in range(unknowns)]
         for r in conditions:
             if any(j.alpha[axis] for j in r.jets) or not r.jets:
                 return None
@@ -100,23 +99,57 @@ class Framed:
                 return None
             for i, end in sides:
                 counts[k, i, end] += 1
+                kinds[k][i].add((end, tuple(j.alpha[free[i]] for j in r.jets if j.unknown == k)))
             found.append((r, k, sides))
-        for k in range(bench.lowered.unknowns):
-            for i, yes in enumerate(repeated):
-                m, (low, high) = orders[i][k], counts[k, i]
-                if low + high != (0 if yes else m) or (m % 2 == 0 and low != high):
-                    return None
-        return cls(bench, free, axis, orders, order, tuple(found))
+        equations = [r for r in bench.lowered.residuals if r.region.is_inside]
+        tops = {
+            (k, i): any(j.unknown == k and _is_top(j.alpha, a, orders[i][k]) for j in r.jets)
+            for r, k in zip(equations, order, strict=True)
+            for i, a in enumerate(free)
+        }
+        for (k, i), top in tops.items():
+            m, (low, high) = orders[i][k] if top else 2 * bool(counts[k, i].sum()), counts[k, i]
+            if low + high != (0 if repeated[i] else m) or (m % 2 == 0 and low != high):
+                return None
+        asked = tuple(tuple(int(n) for n in counts[:, i].sum(axis=1)) for i in range(len(free)))
+        if any(
+            not yes and sum(asked[i]) != _order_along(equations, a, unknowns)
+            for i, (a, yes) in enumerate(zip(free, repeated, strict=True))
+        ):
+            return None
+        own = [all(tops[k, i] for i in range(len(free))) for k in range(unknowns)]
+        if not all(own):
+            # Such unknowns are only known together with others.
+            couplings = [
+                (k, j.unknown, tuple(j.alpha[a] for a in free))
+                for r, k in zip(equations, order, strict=True)
+                for j in r.jets
+            ]
+            moved = [
+                any(j.unknown == k and j.alpha[axis] for j in r.jets)
+                for r, k in zip(equations, order, strict=True)
+            ]
+            named = [[frozenset(kind) or None for kind in row] for row in kinds]
+            lost = Pairing.of(named, repeated, couplings).left_out
+            if not all(moved) or any(sum(c[2]) and not (own[c[0]] and own[c[1]]) for c in lost):
+                return None
+        return cls(bench, free, axis, orders, asked, order, tuple(found))
 
     def frame(self, found: Resolution) -> Frame:
         """Where the rows of each condition are."""
-        box = self.bench.box[list(self.free)]
         conditions = tuple(
             (k, tuple(Side(i, end, self._counts(k, i, found)) for i, end in sides))
             for _, k, sides in self.conditions
         )
-        half = 0.5 * np.ptp(box, axis=1)
-        return Frame(found.sizes, found.repeated, half, self.order, self.orders, conditions)
+        return self._frame(found, conditions)
+
+    def _frame(self, found: Resolution, conditions: tuple[tuple[int, tuple[Side, ...]], ...] = ()) -> Frame:
+        half = 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)
+        return Frame(found.sizes, found.repeated, half, self.order, self.orders, self.asked, conditions)
+
+    def held(self, number: int, found: Resolution) -> list[Array]:
+        """The points of the reference box along each coordinate at which an equation is held."""
+        return self._frame(found).held(self.order[number])
 
     def _counts(self, k: int, i: int, found: Resolution) -> tuple[int, ...]:
         """Points along each coordinate of a side across coordinate i."""
@@ -124,14 +157,11 @@ class Framed:
 
     def _points(self, k: int, i: int, end: int, found: Resolution) -> list[Array]:
         """Points of the reference box along each coordinate."""
+        frame = self._frame(found)
         out = []
-        for j, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
-            m = self.orders[j][k]
-            if j == i:
-                out.append(np.array([2.0 * end - 1.0]))
-            else:
-                s = held_at(n, m, yes)
-                out.append(s if j > i or yes else s[: n - m])
+        for j in range(len(found.sizes)):
+            s = frame.points(k, j)
+            out.append(np.array([2.0 * end - 1.0]) if j == i else s if j > i else s[: frame.count(k, j)])
         return out
 
     def side(self, number: int, found: Resolution) -> tuple[Site, Array]:
@@ -160,6 +190,17 @@ class Framed:
             return quick(alpha, np.eye(found.functions)[None])
 
         return Site(None, X[None], tables, quick), np.concatenate(normals)
+
+
+def _order_along(equations: list[Residual], axis: int, unknowns: int) -> int:
+    """How many conditions a system needs along a coordinate: the degree of its determinant."""
+    from scipy.optimize import linear_sum_assignment
+
+    degrees = np.full((len(equations), unknowns), -1000)
+    for e, r in enumerate(equations):
+        for j in r.jets:
+            degrees[e, j.unknown] = max(degrees[e, j.unknown], j.alpha[axis])
+    return int(degrees[linear_sum_assignment(-degrees)].sum())
 
 
 def _is_top(alpha: MultiIndex, axis: int, order: int) -> bool:

@@ -36,7 +36,7 @@ from pibls.search.march import (
 from pibls.search.newton import Past, WindowSolver
 from pibls.search.resolution import Resolution
 from pibls.search.rough import RoughFollower, travels
-from pibls.search.tails import left_between, spectra, tails_of
+from pibls.search.tails import left_between, rounding_of, spectra, tails_of
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.system.lines import Lines
@@ -185,7 +185,7 @@ class LineFollower(March[Held, Resolution]):
     def _resolved(self, state: State) -> State:
         """The beginning, at a resolution that has it, as far as it can be had."""
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
-        wanted = max(LINES.begun * self.demand.tail, 1e-14)
+        wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
         for _ in range(LINES.rounds):
             across = spectra(state.resolution, state.rates)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
@@ -234,7 +234,7 @@ class LineFollower(March[Held, Resolution]):
             except NoWindowError:
                 h *= 0.4
                 continue
-            along, across, sizes = self._tails(state, U)
+            along, across, sizes = self._tails(state, U, t, stop)
             residual = self._left(state, U, t, stop)
             wide, between = float(across.max()), float(residual.max())
             if not all(map(math.isfinite, (along, wide, between))):
@@ -305,8 +305,17 @@ class LineFollower(March[Held, Resolution]):
         lines, _ = self._lines(state.resolution)
         return self._solver.solve(lines, state, past, t, stop, self._sizes)
 
-    def _tails(self, state: State, U: Array) -> tuple[float, Array, Array]:
-        return tails_of(self.places, state.resolution, U, self._solver.series(state, U), self._sizes)
+    def _tails(self, state: State, U: Array, t: float, stop: float) -> tuple[float, Array, Array]:
+        series = self._solver.series(state, U)
+        found = tails_of(self.places, state.resolution, U, series, self._sizes)
+        tail = self.demand.tail
+        if len(self._sizes) == 1 or max(found[0], float(found[1].max())) <= tail:
+            return found
+        lines, st = self._lines(state.resolution)[0], self._solver.stages
+        rates = st.rates(U, state.rates, lines.highest, stop - t)
+        moments = lines.at(self.course.moments(t, stop, st.nodes))
+        off = rounding_of(self.places, moments, rates, abs(stop - self.evolution.start))
+        return tails_of(self.places, state.resolution, U, series, self._sizes, off / tail)
 
     def _left(self, state: State, U: Array, t: float, stop: float) -> Array:
         _, checks = self._lines(state.resolution)

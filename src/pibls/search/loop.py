@@ -12,12 +12,10 @@ from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.cells import CellPlan
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
-from pibls.search.products import ProductPlan
-from pibls.search.thresholds import LOOP
+from pibls.search.thresholds import LOOP, PRODUCTS
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, Method
 from pibls.space import Space
@@ -38,9 +36,13 @@ class Search:
     """What weak corners and holes bring, tried when nothing else is nearly there."""
     around: Callable[[], Bench | None] | None = None
     """The problem with waves around the holes of its domain, tried at the same time."""
+    divided: bool = True
+    """Whether domain and time may be divided."""
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
+    awaited: Plan | None = None
+    """What mostly ends it: all that divides the domain, and takes a while to import, is not asked before."""
     weak: Plan | None = None
 
     def _begin(self) -> None:
@@ -55,33 +57,57 @@ class Search:
             # Beside a corner of a system nothing is gained by waves alone.
             alone = bool(self.bench.extra.fields)
             self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
-        if self.points is None and self.method is None:
-            divided = [
-                *self._followed(),
-                ProductPlan(self.bench, self.budget, guess=self.guess),
-                CellPlan(self.bench, self.budget, guess=self.guess),
-            ]
-            able = [plan for plan in divided if plan.offer() is not None]
-            # Across a jump no wave is smooth: there, only what has faces there will do.
-            faces = self.bench.lowered.interfaces
-            if faces.planes and able and (faces.inside or self.bench.evolution is not None):
-                self.plans, self.later, self.around = able, None, None
-            else:
-                self.plans += able
+        faces = self.bench.lowered.interfaces
+        if not self.divided or self.points is not None or self.method is not None:
+            return
+        orbit = self._orbit()
+        if not self.bench.extra.strong and not faces.planes and (orbit or self.bench.evolution is None):
+            self.awaited = orbit[0] if orbit else self.plans[0]
+            self.plans += orbit
+            return
+        able = orbit + self._divided()
+        # Across a jump no wave is smooth: there, only what has faces there will do.
+        if faces.planes and able and (faces.inside or self.bench.evolution is not None):
+            self.plans, self.later, self.around = able, None, None
+        else:
+            self.plans += able
+
+    def _is_over(self, first: Plan) -> bool:
+        """Whether others might be quicker, as soon as waves need long, or might find what these do not."""
+        offer = first.offer()
+        return offer is None or first.made_no_progress or offer.remaining >= min(PRODUCTS.usual.values())
+
+    def _orbit(self) -> list[Plan]:
+        """That of an ordinary evolution."""
+        if self.bench.evolution is None or self.bench.lowered.dimension > 1:
+            return []
+        from pibls.search.orbits import OrbitPlan
+
+        orbit = OrbitPlan(self.bench, self.budget)
+        return [] if orbit.offer() is None else [orbit]
+
+    def _divided(self) -> list[Plan]:
+        """Plans that divide the domain, or follow an evolution."""
+        from pibls.search.cells import CellPlan
+        from pibls.search.products import ProductPlan
+
+        divided = [
+            *self._followed(),
+            ProductPlan(self.bench, self.budget, guess=self.guess),
+            CellPlan(self.bench, self.budget, guess=self.guess),
+        ]
+        return [plan for plan in divided if plan.offer() is not None]
 
     def _followed(self) -> list[Plan]:
         """Plans that follow an evolution, which take a while to import: where there is none, none."""
         if self.bench.evolution is None:
             return []
         from pibls.search.following import WindowPlan
-        from pibls.search.orbits import OrbitPlan
         from pibls.search.ways import InMoments, InRooms
 
         return [
-            OrbitPlan(self.bench, self.budget),
             WindowPlan(self.bench, self.budget, way=InMoments()),
             WindowPlan(self.bench, self.budget, way=InRooms()),
-            WindowPlan(self.bench, self.budget),
         ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
@@ -117,6 +143,9 @@ class Search:
 
     def _spend(self) -> None:
         while True:
+            if self.awaited is not None and self._is_over(self.awaited):
+                self.awaited = None
+                self.plans += self._divided()
             offers = [(plan, offer) for plan in self.plans if (offer := plan.offer()) is not None]
             if self.later is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_at_corners(self.later())

@@ -40,6 +40,8 @@ class Factors:
     """Whether it is the operator itself, not its mean over space."""
     in_steps: bool = False
     """Whether it only makes the operator nearly the identity, and the rest is done in Krylov's steps."""
+    moving: int = 0
+    """The groups that these have to do with: where all sides are met at once, the equations. 0: all."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,15 @@ class WindowSolver:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
             if step == 0:
                 going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
-            change = self._change(old, moments, rates, R, max(LINES.left * self.tail, 2e-16) * size)
+            share = LINES.left[lines.highest > 1] if old.in_steps else LINES.left[1]
+            change, left = self._change(old, moments, rates, R, max(share * self.tail, 2e-16) * size)
             going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
+            going.ratio = left if left is not None and lines.is_linear else going.ratio
             self.steps += 1
             U = U - change
             size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
             # What is left here goes into the rates at the end s²/h times as large, and on into later windows.
-            enough = max(LINES.left * self.tail, 2e-16) * size
+            enough = max(share * self.tail, 2e-16) * size
             if going.is_there(enough):
                 break
             # Steps that no longer shrink are rounding, or lead away because the matrix is from elsewhere:
@@ -138,43 +142,59 @@ class WindowSolver:
 
     def _change(
         self, factors: Factors, moments: Moments, rates: list[Array], R: Array, enough: float
-    ) -> Array:
-        """What Newton's method takes off."""
-        st = self.stages
+    ) -> tuple[Array, float | None]:
+        """What Newton's method takes off, and what Krylov's steps have left of that."""
+        st, solver = self.stages, factors.solver
 
         def solved(R: Array) -> Array:
-            return st.together(factors.solver.solve(st.apart(R))).reshape(rates[0].shape)
+            return st.together(solver.solve(st.apart(R))).reshape(rates[0].shape)
 
         change = solved(R)
-        left = 0.3 * enough / max(float(np.linalg.norm(change)), 1e-300)
+        size = max(float(np.linalg.norm(change)), 1e-300)
+        left = 0.3 * enough / size
         if not factors.in_steps or left > LINES.krylov_lost:
-            return change
-        apply, nothing = moments.changed(rates), np.zeros((moments.lines.highest, *change.shape[:-1]))
-        found = gmres(
-            lambda v: solved(apply(st.rates(v, nothing, moments.lines.highest, factors.h))),
-            change,
-            left=max(left, LINES.krylov_left[moments.lines.is_linear]),
-            most=LINES.krylov_steps,
-        )
-        if not found.left < LINES.krylov_lost:
+            return change, None
+        lines = moments.lines
+        groups = factors.moving or len(lines.groups)
+        apply, nothing = moments.changed(rates, groups), np.zeros((lines.highest, *change.shape[:-1]))
+
+        def applied(v: Array) -> Array:
+            return apply(st.rates(v, nothing, lines.highest, factors.h))
+
+        rest = solved(R[: lines.firsts[groups]] - applied(change))
+        share = float(np.linalg.norm(rest)) / size
+        enough_left = max(left, LINES.krylov_left[lines.is_linear]) / max(share, 1e-300)
+        if enough_left >= 1.0:
+            return change + rest, None
+        found = gmres(lambda v: solved(applied(v)), rest, left=enough_left, most=LINES.krylov_steps)
+        if not found.left * share < LINES.krylov_lost:
             raise NoWindowError
-        return found.z
+        return change + found.z, found.left * share
 
     def _factored(self, moments: Moments, rates: list[Array], found: Resolution, h: float) -> Factors:
         operator, lines = moments.slopes(rates), moments.lines
         shifts = self.stages.values / h
         solver: Shifted | Modal | Axial | None = None
-        in_steps = False
+        in_steps, moving = False, 0
         try:
             small = lines.columns <= LINES.whole
             if lines.modes is not None and not (self._varied and small):
                 solver = Modal.of(lines, lines.modes, operator.weights, shifts)
-                if small and not solver.is_exact and moments.has_operator(operator.weights):
-                    solver = None  # the whole matrix serves for ever
+                rests = moments.has_operator(operator.weights)
+                in_steps = len(found.sizes) > 1 and not (solver.is_exact and rests)
+                if small and not solver.is_exact and rests:
+                    solver, in_steps = None, False  # the whole matrix serves for ever
             if lines.frame is not None:
                 rests = moments.has_operator(operator.weights)
                 solver = Axial.of(lines, lines.frame, operator.weights, shifts)
                 in_steps = solver is not None and not (solver.is_exact and rests)
+                equations = len(lines.frame.order)
+                if (
+                    solver is not None
+                    and solver.holds_sides
+                    and moments.has_operator(operator.weights, equations)
+                ):
+                    moving = equations
                 if in_steps and rests and small:
                     solver, in_steps = None, False  # the whole matrix serves for ever
                 if solver is None and lines.columns > LINES.most_products:
@@ -185,7 +205,7 @@ class WindowSolver:
             raise NoWindowError from None
         self._varied = max(self._varied - 1, 0)
         whole = in_steps or solver.is_exact
-        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps)
+        self.factors = Factors(found, h, operator.weights, solver, whole, in_steps, moving)
         return self.factors
 
     def _continued(self, state: State, past: Past, times: Array, sizes: Array) -> Array:

@@ -1,10 +1,9 @@
 r"""u over (t₀, t₁), then over (t₁, t₂), …: an ordinary differential equation, one short window after another.
 
-What `search.windows` does in space and time, for problems of one coordinate, where a window must cost next to
-nothing: all of them share one set of points and tables (`basis.radau`), and a window is Newton's method for a
-few dozen numbers (`solver.collocation`). Its length follows from how far the Chebyshev coefficients of the
-solution have fallen in it; it is accepted when they and the residual between the points are small. A window
-that was too long is where the shorter one starts from.
+A window must cost next to nothing: all of them share one set of points and tables (`basis.radau`), and a
+window is Newton's method for a few dozen numbers (`solver.collocation`). Its length follows from how far the
+Chebyshev coefficients of the solution have fallen in it; it is accepted when they and the residual between
+the points are small. A window that was too long is where the shorter one starts from.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class OrbitPlan(Plan):
                 self.status = Status.STALLED
                 return
             found = self._judged(path, time.perf_counter() - began)
-            known = self.best, self.error
+            known = self.best, self.error, dict(self.notes)
             self.best, self.error = found, UNCHECKED
             self._tell(path, found, None)
             second = self._second(path)
@@ -98,8 +98,7 @@ class OrbitPlan(Plan):
             if self.excess(found, self.error) > bench.limits.lost:
                 self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
-        if known[1].max < self.error.max and path.stopped is None:
-            self.best, self.error = known  # asked for more, rounding left more
+        self.keep_better(*known)
 
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)

@@ -33,6 +33,7 @@ from pibls.search.family import WaveFamily
 from pibls.search.thresholds import ENRICH, PIECED, WAVES
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
+from pibls.system.known import Placed
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
@@ -205,7 +206,7 @@ class Pieced:
             residuals=tuple(r for r, _ in found),
             unknowns=self.lowered.unknowns * len(self.pieces),
         )
-        where = {r.region: there for r, there in found}
+        where = Placed({r.region: there for r, there in found})
         return held_or_streamed(everything, where, together)
 
     def placed(

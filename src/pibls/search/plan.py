@@ -143,6 +143,17 @@ class Plan(ABC):
         """Whether every unknown is within the tolerance."""
         return self.excess(found, error) <= self.bench.tol
 
+    def keep_better(self, best: Attempt | None, error: ErrorEstimate, notes: dict[str, Any]) -> None:
+        """Go back to what was found before where more was asked for and brought rounding, or less time."""
+        if best is None:
+            return
+        late, stopped = self.status is Status.TIME_LIMIT, self.status is Status.STOPPED
+        # What went on past a pole is no better for that: its estimate says so.
+        lost = self.excess(best, error) > self.bench.limits.lost
+        if error.max < self.error.max if not (late or stopped) else late or not lost:
+            self.best, self.error, self.notes = best, error, notes
+            self.status = Status.FLOOR if stopped else self.status
+
     def tell(self, found: Attempt, error: float | None = None, **more: Any) -> None:
         """Report an attempt."""
         self.seen = [*self.seen[1 - self.tries :], found]

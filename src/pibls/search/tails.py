@@ -12,7 +12,7 @@ from pibls.search.chain import Places
 from pibls.search.resolution import Resolution
 from pibls.search.thresholds import MARCH
 from pibls.solver.stages import Stages
-from pibls.system.lines import Group, Lines, Term
+from pibls.system.lines import Group, Lines, Moments, Term
 
 LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
 BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held
@@ -37,18 +37,18 @@ def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
 
 
 def tails_of(
-    places: Places, found: Resolution, U: Array, series: Array, known: Array
+    places: Places, found: Resolution, U: Array, series: Array, known: Array, least: Array | float = 0.0
 ) -> tuple[float, Array, Array]:
     """The tail in time; those in space, (cells, axes); max|u| of each unknown.
 
     U are the coefficients at the moments and ``series`` those in time, (cells, unknowns, n, …); ``known`` is
-    how large each unknown was before.
+    how large each unknown was before. None is measured against less than ``least``.
     """
     site, plain = places.grid(found, found.sizes), (0,) * len(found.sizes)
     values = np.abs(site.sums(plain, U))
     sizes = values.max(axis=(0, 2, 3))
     scale = np.maximum(np.maximum(known, sizes), 1e-9 * max(float(sizes.max()), float(known.max())))
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = np.maximum(np.where(scale > 0, scale, 1.0), least)
     late = np.abs(site.sums(plain, series[..., -2:] * LAST)).max(axis=(0, 2, 3))
     along = float((late / scale).max())
     return along, spectra(found, np.moveaxis(U, -1, 0), scale), sizes
@@ -86,6 +86,24 @@ def noise_of(
         return np.asarray(steep * natural(term))
 
     return noise
+
+
+def rounding_of(places: Places, moments: Moments, rates: list[Array], since: float) -> Array:
+    """What each unknown may be off by after a time because the terms of its equation are rounded.
+
+    A velocity that stays zero, because a pressure and what turns it balance, is no better known than that.
+    """
+    out = np.zeros(len(places.partner))
+    for g, held, k in zip(moments.lines.groups, moments.held, places.partner, strict=False):
+        J = moments.lines.jets(g, rates, g.terms)
+        slopes = np.concatenate([held.coefficients, held.slopes(J[g.known :])])
+        highest = places.evolution.orders[k]
+        own = [highest > 0 and (unknown, a) == (k, highest) for _, unknown, _, a in g.terms]
+        rate = np.abs(slopes[own]).min(initial=np.inf)
+        if any(own) and rate > 0:
+            others = np.abs((slopes * J)[np.logical_not(own)]).max(initial=0.0)
+            out[k] = MARCH.rounded * others * since**highest / rate
+    return out
 
 
 def between_of(

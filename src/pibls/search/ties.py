@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.search.divided import jump_at
 from pibls.search.resolution import Resolution, product_of
 from pibls.space.tree import Joint, Numbers
 from pibls.system.bent import BentFluxes
+from pibls.system.jumps import jump_at
 from pibls.system.lines import Group, Held, Site, without
 from pibls.system.traces import Trace, beside, traces_of
 
@@ -29,7 +29,7 @@ def ties_in(places: Places, found: Resolution) -> list[Group]:
         if plane not in special:
             plain.append(joint)
             continue
-        fluxes = [f for _, axis, f in faces.fluxes if axis == joint.axis and plane in faces.jumping]
+        fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(places.orders[0], joint.axis, fluxes)
         jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
         out.append(_tie(places, [joint], traces, jump, found))

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
 from pibls.search.enrich import Enrichment
-from pibls.search.estimate import at_least, compare, estimated
+from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.pieced import PieceFamily
 from pibls.search.plan import Offer, Plan
@@ -281,7 +281,7 @@ class WavePlan(Plan):
         second = self._attempt(
             self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
         )
-        error = compare(now.function, second.function, self.bench.lowered.unknowns, self.bench.where)
+        error = self._compared(now, second, chosen=last is not None or judged)
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.
             change = compare(
@@ -302,6 +302,18 @@ class WavePlan(Plan):
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _compared(self, now: Attempt, second: Attempt, *, chosen: bool) -> ErrorEstimate:
+        """The error by a second solution; where nothing was ``chosen`` yet by held-out points, at these."""
+        bench = self.bench
+        region, inside = next(iter(bench.held_out.items()))
+        others = chosen or self.extra or bench.pieced is not None or bench.evolution is not None
+        if others or not region.is_inside:
+            return compare(now.function, second.function, bench.lowered.unknowns, bench.where)
+        difference = now.values - bench.held_values(*second.function)
+        even = difference[:, : len(inside) - len(bench.narrow)]
+        found = estimated(difference, even, now.sizes, bench.where_held)
+        return replace(found, pair=(now.function, second.function))
 
     def _note_rounding(self, second: Attempt) -> None:
         """What rounding does to the solution is no secret to any plan."""

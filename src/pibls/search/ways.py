@@ -1,23 +1,18 @@
-"""How a window of an evolution is solved: in waves by least squares, or at moments and points."""
+"""How a window of an evolution is solved: at points of a box, or with the functions of any shape."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
-from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.chain import Places
-from pibls.search.divided import Reference
 from pibls.search.followed import LATE, Demand, Followed
 from pibls.search.lines import LineFollower
 from pibls.search.march import SHORT, Check, March
 from pibls.search.room import RoomPlaces
 from pibls.search.rooms import RoomFollower
 from pibls.search.thresholds import LINES, ROOMS, WAYS
-from pibls.search.windows import NODES, Follower
 
 Follows = March[Any, Any]
 
@@ -53,46 +48,6 @@ class Way(Protocol):
         self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
     ) -> Follows | None:
         """For the first solution, or, with what was followed ``before``, for the second; None: it cannot."""
-
-
-@dataclass
-class InWaves:
-    """Random waves in space and time, least squares in every window."""
-
-    softened: Array = field(default_factory=lambda: np.empty((0, 0)))
-    """Where the beginning was left open: also in the second solution."""
-    _first: Follower | None = None
-    tighter = (0.01, 0.1)
-    is_exhausted = False
-
-    @property
-    def layer(self) -> float:
-        return WAYS.layer
-
-    def seconds(self, bench: Bench) -> float | None:
-        return WAYS.usual.get(bench.lowered.dimension)
-
-    def demand(self, bench: Bench) -> Demand:
-        return Demand.of(bench.tol, bench)
-
-    def nodes(self, bench: Bench) -> int:
-        return NODES[bench.lowered.dimension]
-
-    def gives_up(self, followed: Followed) -> bool:
-        return False
-
-    def follower(
-        self, bench: Bench, demand: Demand, key: int, before: Followed | None, check: Check
-    ) -> Follows:
-        shrink = 1.0 if before is None else bench.limits.other_scale
-        d = bench.lowered.dimension
-        reference = Reference.drawn(NODES[d], d, shrink, bench.stream(1, 1000 + key))
-        made = Follower(bench, demand, reference, check=check)
-        if before is None:
-            self._first = made
-        elif self._first is not None:
-            made.softened = self._first.softened
-        return made
 
 
 @dataclass

@@ -13,24 +13,15 @@ from pibls.basis.singular import as_singular
 from pibls.diagnose.junctions import Junction
 from pibls.diagnose.pencil import with_bessel
 from pibls.diagnose.singular import Corner, lead_of
+from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR
 from pibls.diagnose.wedges import Wedge, bases_of, reach_of, richer, wedges_of
 from pibls.domain import Domain, box_of
 from pibls.domain.face import join
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment, enrichment_of
+from pibls.search.thresholds import ENRICH, WEDGED
 from pibls.space import Field
-
-_HIGHEST = 36.0  # degrees
-_HIGHEST_BENT = 12.0
-_HIGHEST_JOINED = 32.0
-_HIGHEST_BESSEL = 16.0  # of what a term c·u brings along
-_LEVELS, _ANGLES = 12, 5  # held-out points towards a corner
-_RICH_ANGLES = 20  # points that are fitted, where there are polynomials of the angle
-_MOST_WEDGES = 12
-_TOUCHES, _AROUND = 1e-4, 24  # of the domain: a piece that is as close to a point touches it
-_CLOSE = 0.25  # of its size: as close a piece has the functions of a point beyond a seam
-_BESIDE = 1e-6  # of the domain: as far from a corner it is asked which piece is there
 
 
 def worst_wedges(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
@@ -39,7 +30,7 @@ def worst_wedges(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
     if all(lead is not None for lead in leads) and len({lead[1] for lead in leads if lead}) == 1:
         return ()
     found = wedges_of(lowered, domain)
-    return found if len(found) <= _MOST_WEDGES else ()
+    return found if len(found) <= WEDGED.most else ()
 
 
 def in_pieces(
@@ -54,7 +45,7 @@ def in_pieces(
     size = float(np.linalg.norm(np.ptp(box_of(domain), axis=1)))
 
     def piece(corner: Corner) -> Domain:
-        z = _BESIDE * size * np.exp(1j * (corner.start + 0.5 * corner.angle))
+        z = ENDS.beside * size * np.exp(1j * (corner.start + 0.5 * corner.angle))
         return materials.piece(int(materials.locate(corner.at(np.array([z])))[0]))
 
     found = enrichment_of(corners, lowered, domain, given, piece)
@@ -94,7 +85,7 @@ def with_wedges(
     Terms that are not linear leave more than high powers would add, and mild corners to small cells.
     """
     wedges = [w for w in wedges if is_linear or w.strong]
-    highest = _HIGHEST if is_linear else _HIGHEST_BENT
+    highest = WEDGED.highest if is_linear else WEDGED.highest_bent
     if not wedges:
         return extra
     known: dict[tuple[float, int], list[tuple[complex, int]]] = {}
@@ -116,8 +107,8 @@ def with_wedges(
         for k, basis in more[-1].items():
             degrees = tuple(basis.terms[:, 0].tolist())
             fields.append(Field({(where, k): basis}, degrees, wedge.point, wedge.strong, exact=False))
-    near = np.concatenate([_towards(w, domain, 0.5, _ANGLES) for w in wedges])
-    angles = [_ANGLES if not len(rich) else _RICH_ANGLES for rich in more]
+    near = np.concatenate([_towards(w, domain, 0.5, ENRICH.angles) for w in wedges])
+    angles = [ENRICH.angles if not len(rich) else WEDGED.rich_angles for rich in more]
     inner = np.concatenate([_towards(w, domain, 0.2, n) for w, n in zip(wedges, angles, strict=True)])
     sides = [w.sides for w in wedges]
     return replace(
@@ -144,11 +135,11 @@ def with_junctions(
         if any(_wraps(*cut, p, domain, materials) for cut, p in zip(cuts, junction.pieces, strict=True)):
             continue
         if not junction.pencil.has(exponents):
-            exponents = junction.pencil.exponents(_HIGHEST_JOINED)
-        powers = junction.pencil.powers(_HIGHEST_JOINED, exponents)
+            exponents = junction.pencil.exponents(WEDGED.highest_joined)
+        powers = junction.pencil.powers(WEDGED.highest_joined, exponents)
         if not powers:
             continue
-        powers = with_bessel(powers, _HIGHEST_BESSEL) if junction.even else powers
+        powers = with_bessel(powers, SINGULAR.highest_lower) if junction.even else powers
         length = reach_of(junction.point, domain)
         found = bases_of(junction.point, junction.pencil, powers, length)
         reached = _reached({p: i for i, p in enumerate(junction.pieces)}, cuts, domain, materials)
@@ -160,14 +151,14 @@ def with_junctions(
             for k, basis in more.items():
                 degrees = tuple(basis.terms[:, 0].tolist())
                 fields.append(Field({(junction.pieces[number], k): basis}, degrees, junction.point))
-            fine = _RICH_ANGLES if more else _ANGLES
-            for points, shift, angles in ((near, 0.5, _ANGLES), (inner, 0.2, fine)):
+            fine = WEDGED.rich_angles if more else ENRICH.angles
+            for points, shift, angles in ((near, 0.5, ENRICH.angles), (inner, 0.2, fine)):
                 points.append(_fan(junction.point, sector.start, sector.stop, domain, shift, angles))
     if len(fields) == len(extra.fields):
         return extra
     # A junction has the functions of a corner that it is at, too.
     places = np.array([f.point for f in fields[len(extra.fields) :]])
-    size = _BESIDE * reach_of(tuple(places[0]), domain)
+    size = ENDS.beside * reach_of(tuple(places[0]), domain)
     at_corners = map(as_singular, extra.parts)
     parts = tuple(
         part
@@ -193,9 +184,9 @@ def _reached(
     ``cuts`` are the point and the middle of each sector: functions jump on the ray opposite to that.
     """
     out = dict(pieces)
-    seams, around = _seams(materials), 2.0 * np.pi * np.arange(_AROUND) / _AROUND
+    seams, around = _seams(materials), 2.0 * np.pi * np.arange(WEDGED.rich_angles) / WEDGED.rich_angles
     circle = np.column_stack([np.cos(around), np.sin(around)])
-    beside = cuts[0][0] + _TOUCHES * reach_of(tuple(cuts[0][0]), domain) * circle
+    beside = cuts[0][0] + JUNCTIONS.inside * reach_of(tuple(cuts[0][0]), domain) * circle
     beside = beside[np.asarray(domain.contains(beside), dtype=bool)]
     out |= {int(p): -1 for p in np.unique(materials.locate(beside)) if p not in out}  # across a slit
     while True:
@@ -217,7 +208,7 @@ def _is_close(point: Array, piece: int, materials: Materials) -> bool:
     """Whether what is singular at a point is not smooth enough for the waves of a piece."""
     box = materials.division.box(piece)
     away = float(materials.division.trees[piece].query(point)[0])
-    return away < _CLOSE * float(np.linalg.norm(box[:, 1] - box[:, 0]))
+    return away < WEDGED.close * float(np.linalg.norm(box[:, 1] - box[:, 0]))
 
 
 def _seams(materials: Materials) -> list[tuple[int, int]]:
@@ -245,7 +236,7 @@ def _fan(
 ) -> Array:
     box = box_of(domain)
     reach = 0.25 * float((box[:, 1] - box[:, 0]).min())
-    r = reach * 0.5 ** (np.arange(_LEVELS) + shift)
+    r = reach * 0.5 ** (np.arange(ENRICH.levels) + shift)
     angle = start + (stop - start) * (np.arange(angles) + shift) / angles
     R, T = (g.ravel() for g in np.meshgrid(r, angle, indexing="ij"))
     X = np.array(point) + np.stack([R * np.cos(T), R * np.sin(T)], axis=-1)

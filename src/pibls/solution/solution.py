@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.diagnose.corners import clashes
-from pibls.diagnose.coverage import unbegun, uncovered
+from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.lowering import Residual, lower_form
@@ -79,8 +79,21 @@ class Solution(SolutionDoors):
         corners = clashes(self.problem) if self.status in _SLOW else ()
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
+        if self.status is Status.UNDETERMINED and (left := displaced(self.problem)):
+            text += (
+                f" Without on= a condition does not hold where another names its unknown: {'; '.join(left)}."
+            )
         if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem)):
             text += f" At the start {', '.join(missing)} is not given."
+        if self.status is Status.UNSTABLE:
+            text += f" Ripples of a tenth of the width grow by {self.notes['growth']:.0f} digits."
+        if self.status is Status.NO_SOLUTION and "told" in self.notes:
+            told = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
+            text = (
+                "No solution: conditions may contradict each other. Some are given where the equation and "
+                f"the others decide already, and what these decide misses {told}. Leave them out, or give "
+                "them at the other end."
+            )
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pibls.space import Choice
     from pibls.system.points import Points
 
+_SPARE = 1.1  # of the time limit: when nothing more is looked for that might explain how it ended
+
 
 def solve(
     problem: Problem,
@@ -86,7 +88,9 @@ def solve(
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
     from pibls.linalg.distributed import engine_of
+    from pibls.linalg.patience import asked
     from pibls.search import drive
+    from pibls.search.budget import Budget
     from pibls.solution import Solution
 
     workers = engine_of(engine)
@@ -114,7 +118,10 @@ def solve(
     seconds = time.perf_counter() - began
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
+        limit = None if time_limit is None else _SPARE * time_limit
+        with asked(Budget(began, limit, max_nodes).check):
+            message = solution.message
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return solution
 
 
@@ -175,34 +182,20 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
 
 
 def _check_numbers(tol: Any, seed: Any, max_nodes: Any, time_limit: Any) -> None:
-    if not _is_real(tol) or not 0 < tol < 1:
-        raise ProblemError(
-            "tol",
-            expected="a number between 0 and 1",
-            got=repr(tol),
-            remedy="tol is the wanted error relative to max|u|, such as 1e-10.",
-        )
-    if not _is_whole(seed) or seed < 0:
-        raise ProblemError(
-            "seed",
-            expected="a whole number of at least 0",
-            got=repr(seed),
-            remedy="Same seed, same result; write seed=0.",
-        )
-    if not _is_whole(max_nodes) or max_nodes < 2:
-        raise ProblemError(
-            "max_nodes",
-            expected="a whole number of at least 2",
-            got=repr(max_nodes),
-            remedy="It limits the width of the basis; write max_nodes=4000.",
-        )
-    if time_limit is not None and (not _is_real(time_limit) or not time_limit > 0):
-        raise ProblemError(
-            "time_limit",
-            expected="a positive number of seconds, or None",
-            got=repr(time_limit),
-            remedy="Write time_limit=10.0.",
-        )
+    limited = time_limit is None or (_is_real(time_limit) and time_limit > 0)
+    wanted = (
+        ("tol", tol, _is_real(tol) and 0 < tol < 1, "a number between 0 and 1",
+         "tol is the wanted error relative to max|u|, such as 1e-10."),
+        ("seed", seed, _is_whole(seed) and seed >= 0, "a whole number of at least 0",
+         "Same seed, same result; write seed=0."),
+        ("max_nodes", max_nodes, _is_whole(max_nodes) and max_nodes >= 2, "a whole number of at least 2",
+         "It limits the width of the basis; write max_nodes=4000."),
+        ("time_limit", time_limit, limited, "a positive number of seconds, or None",
+         "Write time_limit=10.0."),
+    )  # fmt: skip
+    for name, value, is_right, expected, remedy in wanted:
+        if not is_right:
+            raise ProblemError(name, expected=expected, got=repr(value), remedy=remedy)
 
 
 def _is_real(value: Any) -> bool:

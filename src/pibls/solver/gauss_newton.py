@@ -13,7 +13,6 @@ that is left, which regularises the first steps and costs the last ones nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -108,14 +107,10 @@ class GaussNewton:
             v = system.values(w)
         return self.descend(system, v, w=w) if share < 1.0 or w is None else outcome
 
-    def linear_solve(self, system: Equations, factors: Any = None) -> Outcome:
-        """One step, and one of iterative refinement, which removes half of the rounding error.
-
-        ``factors`` are those of the same matrix, where they are known.
-        """
+    def linear_solve(self, system: Equations) -> Outcome:
+        """One step, and one of iterative refinement, which removes half of the rounding error."""
         J, b = system.linearise(system.level(0.0))
-        if factors is None:
-            factors = self.linear.factor_scaled(J, system.row_sizes(J), self.linear.cond)
+        factors = self.linear.factor_scaled(J, system.row_sizes(J), self.linear.cond)
         w = factors.apply(b)
         if not as_matrix(J).is_streamed:  # there it would cost as much as the step itself
             w = w + factors.apply(b - J @ w)

@@ -9,7 +9,7 @@ face from the leaves of the tree to its root. Cells that are eliminated together
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -21,13 +21,13 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
 from pibls.system.asked import Asked
 from pibls.system.pieces import Alike, Job, Placing, Side
 from pibls.system.tied import Index
-from pibls.system.traces import Tied
+from pibls.system.traces import Faces, Tied
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 
@@ -148,18 +148,6 @@ class CellSystem(Asked):
             if len(parts) == 1:
                 out[parts[0]] = rows
         return out
-
-    def later(
-        self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float
-    ) -> CellSystem | None:
-        """The system of a later window in the same cells; None where its operator is another one."""
-        n = len(self.pieces)
-        spaces = [{c: space.parts[c] for c in mine} for mine in self._cells]
-        shared = [self.engine.put(dict(residuals)) if b.strips else residuals for b in self.layout.bundles]
-        made = self._frame.each(pieces.later, self.pieces, shared, spaces, [axis] * n, [shift] * n)
-        if not all(self.engine.get(self._frame.each(pieces.is_there, made))):
-            return None
-        return replace(self, space=space, pieces=tuple(made))
 
     @cached_property
     def _frame(self) -> Spread:
@@ -289,10 +277,16 @@ def divided(
     cells, alike = len(space.parts), alike or Shared()
     count = alike.everywhere
     sides: list[list[Side]] = [[] for _ in space.parts]
+    joined: list[list[tuple[Tied, bool]]] = [[] for _ in space.parts]
+    for tied in ties:
+        joined[tied.joint.low].append((tied, False))
+        joined[tied.joint.high].append((tied, True))
+    faces = [Faces(c, alike.on_faces(space, c), tuple(mine)) for c, mine in enumerate(joined)]
     for number, tied in enumerate(ties):
-        pair = alike.on_faces(space, tied.joint.low), alike.on_faces(space, tied.joint.high)
-        sides[tied.joint.low].append(Side(cells + number, tied, pair, upper=False))
-        sides[tied.joint.high].append(Side(cells + number, tied, pair, upper=True))
+        low, high = tied.joint.low, tied.joint.high
+        pair = (faces[low], len(sides[low])), (faces[high], len(sides[high]))
+        sides[low].append(Side(cells + number, tied, pair, upper=False))
+        sides[high].append(Side(cells + number, tied, pair, upper=True))
     touched, expected = list[tuple[int, ...]](), list[int]()
     for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
         touched += [(c,), *((c, s.face) for s in mine)]

@@ -7,7 +7,6 @@ half of the places are asked, and the two kinds are solved for apart (`linalg.ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,16 +20,17 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
+from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 from pibls.system.streaming import HELD_ENTRIES
-from pibls.system.system import Block, System, assemble, check_finite
+from pibls.system.system import Block, System, assemble
 
 _PLACES = 64
 _NEAR = 1e-6  # of the size of the domain: a place on the boundary has the domain on one side of it
 _SAME = 1e-13
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inversion:
     """x ↦ 2c - x with c in the middle of a box (d, 2); each residual is itself there, or its negative."""
 
@@ -53,19 +53,21 @@ class Inversion:
             return False
         return bool(points.interior * bases[0].size <= HELD_ENTRIES)
 
-    def system(
-        self, lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole
-    ) -> EvenOddSystem:
-        """The system at one half of these places, and their images."""
-        taken = {r: _one_side(found, self.centre) for r, found in points.items()}
-        system = assemble(lowered, taken, space)
+    def halves(self, placed: Placed) -> tuple[Placed, Placed]:
+        """One half of these places, and their images."""
+        taken = {r: _one_side(found, self.centre) for r, found in placed.points.items()}
+        return Placed(taken), Placed({r: self.image(found) for r, found in taken.items()})
+
+    def system(self, lowered: LoweredProblem, halves: tuple[Placed, ...], space: Whole) -> EvenOddSystem:
+        """The system at places and at their images."""
+        here, there = halves
+        system = assemble(lowered, here.points, space, here.known)
         images, constants = [], []
         for block, sign in zip(system.blocks, self.signs, strict=True):
-            there, residual = self.image(block.points), block.residual
-            X = there.sites[0]
-            images.append(replace(block, points=there, data=residual.known_data(X)))
-            constants.append(sign * images[-1].rest(np.empty((0, len(X)))))
-            check_finite(constants[-1][None, :], residual, X, "the source or value")
+            r = block.residual
+            known = Known.of(r, there.points[r.region], there.known).checked
+            images.append(replace(block, points=known.points, data=known.data))
+            constants.append(sign * np.asarray(known.rest))
         return EvenOddSystem(system, tuple(images), np.concatenate([system.constant, *constants]))
 
 
@@ -112,6 +114,9 @@ def _sign(residual: Residual, here: PointSet, there: PointSet) -> float:
 def _one_side(points: PointSet, centre: Array) -> PointSet:
     """One of each place and its image: the first coordinate that is not in the middle lies above."""
     away = points.sites[0] - centre
+    if np.abs(away[:, 0]).min(initial=np.inf) > 1e-9 * np.abs(away[:, 0]).max(initial=0.0):
+        above: Mask = away[:, 0] > 0.0
+        return PointSet((points.sites[0][above],), points.normals[above])
     away = np.where(np.abs(away) > 1e-9 * np.abs(away).max(axis=0, initial=0.0), away, 0.0)
     first = np.argmax(away != 0.0, axis=1)
     keep: Mask = away[np.arange(len(away)), first] > 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pibls.arrays import Array
+from pibls.basis.nodes import held_at
 
 
 @dataclass(frozen=True)
@@ -27,5 +28,24 @@ class Frame:
     """For each equation the unknown that it determines."""
     orders: tuple[tuple[int, ...], ...]
     """Along each coordinate, of each unknown."""
+    asked: tuple[tuple[int, ...], ...]
+    """How many conditions there are at the ends: along each coordinate, of each unknown."""
     conditions: tuple[tuple[int, tuple[Side, ...]], ...]
     """The unknown of each condition, and its sides in the order of its rows."""
+
+    def points(self, k: int, i: int) -> Array:
+        """As many points along a coordinate as there are functions.
+
+        First those at which the equation of an unknown is held. One without conditions is held at the points
+        of the others, and at the ends.
+        """
+        m = self.asked[i][k] or max(self.asked[i])
+        return held_at(self.sizes[i], m, self.repeated[i])
+
+    def held(self, k: int) -> list[Array]:
+        """The points along each coordinate at which the equation of an unknown is held."""
+        return [self.points(k, i)[: self.count(k, i)] for i in range(len(self.sizes))]
+
+    def count(self, k: int, i: int) -> int:
+        """How many those are."""
+        return self.sizes[i] if self.repeated[i] else self.sizes[i] - self.asked[i][k]

@@ -6,6 +6,7 @@ a singularity the terms are huge, and a residual that is small next to them must
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,8 +14,9 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.space import Space
+from pibls.system.known import Known
 from pibls.system.points import PointSet
 
 
@@ -38,23 +40,6 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a residual is at points, whatever the solution: data, coefficients, and ρ where it is linear."""
-
-    data: Array
-    coefficients: Array
-    rest: Array | None
-
-    @classmethod
-    def of(cls, residual: Residual, where: PointSet) -> Known:
-        X, normals = where.sites[0], where.normals
-        data = residual.known_data(X)
-        none = np.empty((0, len(X)))
-        rest = None if residual.nonlinear else residual.rest(X, normals, data, none)
-        return cls(data, residual.coefficients(X, normals, data), rest)
-
-
-@dataclass(frozen=True)
 class Scale:
     """How large each unknown is, and over which lengths it varies at least."""
 
@@ -70,7 +55,9 @@ class Scale:
 
     def at_least(self, unknown: int, alpha: MultiIndex) -> float:
         """∂^α of a function of that size that varies over the whole of the piece."""
-        return float(self.unknowns[unknown] / np.prod(self.half ** np.array(alpha)))
+        return float(self.unknowns[unknown]) / math.prod(
+            float(h) ** a for h, a in zip(self.half, alpha, strict=True)
+        )
 
 
 def residuals_at(
@@ -87,7 +74,6 @@ def residuals_at(
     ``least``: the sizes that the unknowns have elsewhere. ``known`` keeps what the equations are at these
     points, for the next time that they are asked there.
     """
-    known = {} if known is None else known
     zero = (0,) * lowered.dimension
     jets: dict[Region, dict[Jet, Array]] = {}
     for region, found in points.items():
@@ -105,16 +91,13 @@ def residuals_at(
     judged: dict[str, Judged] = {}
     for r in lowered.residuals:
         if len(points[r.region]):
-            if id(r) not in known:
-                known[id(r)] = Known.of(r, points[r.region])
-            term = _judge(r, points[r.region], known[id(r)], jets[r.region], scale)
+            term = _judge(Known.of(r, points[r.region], known), jets[r.region], scale)
             judged[r.name] = term if r.name not in judged else judged[r.name] + term
     return judged, unknowns
 
 
-def _judge(
-    residual: Residual, where: PointSet, known: Known, jets: Mapping[Jet, Array], scale: Scale
-) -> Judged:
+def _judge(known: Known, jets: Mapping[Jet, Array], scale: Scale) -> Judged:
+    residual, where = known.residual, known.points
     X, normals, data, a = where.sites[0], where.normals, known.data, known.coefficients
     nonlinear = np.array([jets[j] for j in residual.nonlinear]).reshape(-1, len(where))
     rest = residual.rest(X, normals, data, nonlinear) if known.rest is None else known.rest

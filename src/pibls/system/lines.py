@@ -184,12 +184,25 @@ class Lines:
     def is_linear(self) -> bool:
         return all(g.known == len(g.terms) for g in self.groups)
 
-    def jets(self, group: Group, rates: Sequence[Array], terms: Sequence[Term]) -> Array:
-        """Some terms of a group, (terms, rows, moments), of functions (cells, unknowns, n, moments)."""
+    def jets(
+        self,
+        group: Group,
+        rates: Sequence[Array],
+        terms: Sequence[Term],
+        known: dict[tuple[int, int, MultiIndex, int], Array] | None = None,
+    ) -> Array:
+        """Some terms of a group, (terms, rows, moments), of functions (cells, unknowns, n, moments).
+
+        ``known`` keeps what groups at the same points have in common.
+        """
         out = np.empty((len(terms), group.points, rates[0].shape[-1]))
+        known = {} if known is None else known
         for i, (site, k, alpha, a) in enumerate(terms):
             place = group.sites[site]
-            out[i] = place.sums(alpha, place.of(rates[a][:, k])).reshape(group.points, -1)
+            key = id(place), k, alpha, a
+            if key not in known:
+                known[key] = place.sums(alpha, place.of(rates[a][:, k])).reshape(group.points, -1)
+            out[i] = known[key]
         return out
 
     def blocks(self, weights: Sequence[Array]) -> Iterator[tuple[Numbers, Numbers, int, Array]]:
@@ -235,8 +248,9 @@ class Moments:
     def residual(self, rates: Sequence[Array]) -> Array:
         """r, (rows, moments), of ∂_t^a u as arrays (cells, unknowns, n, moments)."""
         out = np.zeros((self.lines.rows, rates[0].shape[-1]))
+        known: dict[tuple[int, int, MultiIndex, int], Array] = {}
         for g, held, first in zip(self.lines.groups, self.held, self.lines.firsts, strict=False):
-            J = self.lines.jets(g, rates, g.terms)
+            J = self.lines.jets(g, rates, g.terms, known)
             found = held.rest(J[g.known :]) + (held.coefficients * J[: g.known]).sum(axis=0)
             out[first : first + g.rows] += g.summed(found)
         return out
@@ -269,18 +283,23 @@ class Moments:
             out.append((r, sizes))
         return out
 
-    def changed(self, rates: Sequence[Array]) -> Callable[[Sequence[Array]], Array]:
-        """How r changes with ∂_t^a u: changes of these as arrays like them ↦ (rows, moments)."""
+    def changed(self, rates: Sequence[Array], groups: int) -> Callable[[Sequence[Array]], Array]:
+        """How the first rows change with ∂_t^a u: changes of these as arrays like them ↦ (rows, moments)."""
+        some = self.lines.groups[:groups]
         weights = []
-        for g, held in zip(self.lines.groups, self.held, strict=True):
+        for g, held in zip(some, self.held, strict=False):
             W = held.coefficients
             if len(g.terms) > g.known:
                 W = np.concatenate([W, held.slopes(self.lines.jets(g, rates, g.terms[g.known :]))])
             weights.append(W)
 
         def apply(moved: Sequence[Array]) -> Array:
-            pairs = zip(self.lines.groups, weights, strict=True)
-            return np.concatenate([(W * self.lines.jets(g, moved, g.terms)).sum(axis=0) for g, W in pairs])
+            known: dict[tuple[int, int, MultiIndex, int], Array] = {}
+            parts = [
+                (W * self.lines.jets(g, moved, g.terms, known)).sum(axis=0)
+                for g, W in zip(some, weights, strict=True)
+            ]
+            return np.concatenate(parts)
 
         return apply
 
@@ -295,11 +314,11 @@ class Moments:
             weights.append(W)
         return Operator(self.lines, weights)
 
-    def has_operator(self, weights: Sequence[Array]) -> bool:
-        """Whether all coefficients are those of an operator, at every moment."""
-        return self.lines.is_linear and all(
-            bool(np.all(held.coefficients == W[:, :, None]))
-            for held, W in zip(self.held, weights, strict=True)
+    def has_operator(self, weights: Sequence[Array], first: int = 0) -> bool:
+        """Whether all coefficients, from some group on, are those of an operator, at every moment."""
+        return all(
+            g.known == len(g.terms) and bool(np.all(held.coefficients == W[:, :, None]))
+            for g, held, W in list(zip(self.lines.groups, self.held, weights, strict=True))[first:]
         )
 
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
-from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.products import Linear, Rows
+from pibls.system.products import Group, Linear, Rows
 
 _ROUNDS = 8  # of fitting ρ
 SAME = 1e-13
@@ -25,20 +24,32 @@ _VANISHING = 1e-10  # a coefficient of that share of its largest value
 
 
 @dataclass(frozen=True)
-class Line:
-    """An axis with its part of the sum, and the conditions at its ends."""
+class Span:
+    """The functions along an axis, with what their ends are asked."""
 
-    splines: Splines
-    operator: Array = field(repr=False)
-    """The part of the sum, and …"""
     values: Array = field(repr=False)
-    """… the functions at the nodes, (nodes, functions)."""
+    """At the nodes of the equation, (nodes, functions)."""
     conditions: Array = field(repr=False)
     """What is asked of a function at the ends, (conditions, functions)."""
     lift: Array = field(repr=False)
     """Polynomials that meet one condition each, (functions, conditions)."""
     free: Array = field(repr=False)
     """From values at the nodes to the function that has these and meets no condition: (functions, nodes)."""
+    from_values: Array = field(repr=False)
+    """From values at as many points as functions to coefficients."""
+
+    @property
+    def kind(self) -> Array:
+        """The same for conditions that the same functions meet."""
+        Q = np.linalg.qr(self.conditions.T)[0]
+        return np.asarray(Q @ Q.T)
+
+
+@dataclass(frozen=True)
+class Line(Span):
+    """An axis with its part of the sum."""
+
+    operator: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Nearest:
     def of(cls, rows: Rows, linear: Linear) -> Nearest | None:
         """None where some axis has no highest derivative of its own."""
         terms: dict[MultiIndex, Array] = {}
-        for alpha, c in zip(rows.groups[0].alphas, linear.coefficients[0], strict=True):
+        for (_, alpha), c in zip(rows.groups[0].terms, linear.coefficients[0], strict=True):
             terms[alpha] = terms[alpha] + c if alpha in terms else c
         parts = nearest_sum(terms, rows.boxed.orders, [a.weights for a in rows.axes])
         if parts is None:
@@ -70,7 +81,7 @@ class Nearest:
         scales, places = [rho], []
         ends: list[list[Array]] = [[] for _ in rows.axes]
         for side, g, a in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
-            scale, row, uniform = _condition(rows, side.axis, g.tables[side.axis], g.alphas, a)
+            scale, row, uniform = _condition(rows, side.axis, g, a)
             if not row.any():
                 return None
             exact = exact and uniform
@@ -79,7 +90,7 @@ class Nearest:
             ends[side.axis].append(row)
         lines, matrices = [], []
         for axis, splines in enumerate(rows.axes):
-            tables = rows.groups[0].tables[axis]
+            tables = rows.groups[0].tables[0][axis]
             operator = sum(c[:, None] * tables[k] for k, c in sums[axis].items())
             ends_here = np.array(ends[axis]).reshape(-1, splines.functions)
             low, high = splines.edges[0], splines.edges[-1]
@@ -89,7 +100,7 @@ class Nearest:
             bounded = at_ends(tables[0], ends_here, smooth)
             if bounded is None:
                 return None
-            made = Line(splines, np.asarray(operator), tables[0], ends_here, *bounded)
+            made = Line(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:
@@ -105,7 +116,7 @@ class Nearest:
     def solve(self, left: Sequence[Array]) -> Array:
         """The function for which the rows of the sum are these."""
         R, *sides = (r / s for r, s in zip(left, self.scales, strict=True))
-        U = np.zeros([line.splines.functions for line in self.lines])
+        U = np.zeros([line.values.shape[1] for line in self.lines])
         for axis, line in enumerate(self.lines):
             mine = [g for g, (i, _) in zip(sides, self.places, strict=True) if i == axis]
             if not mine:
@@ -113,7 +124,7 @@ class Nearest:
             D = np.concatenate(mine, axis=axis)
             for i, other in enumerate(self.lines):
                 if i != axis:
-                    D = along(other.splines.from_values, D, i)
+                    D = along(other.from_values, D, i)
             D = D - along(line.conditions, U, axis)
             for i, before in enumerate(self.lines[:axis]):
                 # Where two sides meet, the first has the say; at the nodes nothing changes.
@@ -124,7 +135,7 @@ class Nearest:
         W = self.factors.solve(R)
         for i, line in enumerate(self.lines):
             W = along(line.free, W, i)
-        return U + W
+        return np.asarray(U + W).ravel()
 
     def _sum(self, U: Array) -> Array:
         out = np.zeros(1)
@@ -157,11 +168,10 @@ def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Arr
         return None
 
 
-def _condition(
-    rows: Rows, axis: int, tables: Sequence[Array], alphas: Sequence[tuple[int, ...]], a: Array
-) -> tuple[Array, Array, bool]:
+def _condition(rows: Rows, axis: int, g: Group, a: Array) -> tuple[Array, Array, bool]:
     """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
+    tables, alphas = g.tables[0][axis], [alpha for _, alpha in g.terms]
     natural = np.array([np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha in alphas])
     scale = np.abs(a * natural.reshape(-1, *(1,) * (a.ndim - 1))).max(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

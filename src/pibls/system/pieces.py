@@ -14,12 +14,13 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.spread import Strip
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare
+from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.tied import Index, TiedSystem, shared_columns
-from pibls.system.traces import Tied
+from pibls.system.traces import Faces, Tied
 
 Placing = Callable[[], Mapping[Region, PointSet]]
 """The points of a cell, placed when it is called."""
@@ -27,11 +28,12 @@ Placing = Callable[[], Mapping[Region, PointSet]]
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a face: the part of the matrix that the face is, and the spaces below and above."""
+    """One side of a face: the part of the matrix that the face is, and the cells below and above."""
 
     face: int
     tied: Tied
-    spaces: tuple[Whole, Whole] = field(repr=False)
+    cells: tuple[tuple[Faces, int], tuple[Faces, int]] = field(repr=False)
+    """Each with the number that the face has among its own."""
     upper: bool
 
 
@@ -110,9 +112,14 @@ class Job:
     index: Index | None = field(default=None, repr=False)
     """Which of the coefficients that are looked for each one of the space is, where some are one."""
 
-    def system(self, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> System | TiedSystem:
+    def system(
+        self,
+        lowered: LoweredProblem,
+        points: Mapping[Region, PointSet],
+        known: dict[int, Known] | None = None,
+    ) -> System | TiedSystem:
         """That of some residuals, in the functions of the cell."""
-        found = assemble(lowered, points, self.space)
+        found = assemble(lowered, points, self.space, known)
         return found if self.index is None else TiedSystem(found, self.index)
 
 
@@ -153,18 +160,27 @@ class Piece:
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
     systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
-    known: dict[int, Any] = {}  # both sides of a face come from one computation
-    for job in jobs:
-        every = job.points()
-        found = {region: chosen for region, chosen in every.items() if len(chosen) and not region.is_sum}
+    known: dict[int, Array] = {}  # both sides of a face have the same coefficients
+    traces: dict[int, list[Array]] = {}
+
+    def of_side(faces: Faces, number: int) -> Array:
+        # Of a neighbour elsewhere all sides, too: as many points at once, or the last digit is another one.
+        if faces.cell not in traces:
+            traces[faces.cell] = faces.traces()
+        return traces[faces.cell][number]
+
+    placed = [job.points() for job in jobs]
+    mine = [{r: found for r, found in p.items() if len(found) and not r.is_sum} for p in placed]
+    known_there = known_in(lowered.residuals, mine) if jobs else []  # else the problem may be elsewhere
+    for job, every, found, told in zip(jobs, placed, mine, known_there, strict=True):
         local = tuple(r for r in lowered.residuals if r.region in found)
-        systems.append(job.system(replace(lowered, residuals=local), found))
+        systems.append(job.system(replace(lowered, residuals=local), found, told))
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
-            rows = known.pop(side.face, None)
-            if rows is None:
-                rows = known[side.face] = side.tied.rows(*side.spaces)
-            T, P = rows[side.upper]
+            both = [of_side(*one) for one in side.cells]
+            T, P = both[side.upper], known.pop(side.face, None)
+            if P is None:
+                P = known[side.face] = side.tied.coefficients(*both)
             strips.append(Strip((job.cell, side.face), (T if job.alike is None else job.alike.on_face(T), P)))
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
         if job.alike is not None:
@@ -208,25 +224,6 @@ def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
             out.append(Bent(number, rows, slice(start + rows.start, start + rows.stop), system))
         start += side.tied.rows_each
     return tuple(out)
-
-
-def later(
-    piece: Piece, residuals: Mapping[str, Residual], spaces: Mapping[int, Whole], axis: int, shift: float
-) -> Piece | None:
-    """The same cells in a later window; None where the operator is another one."""
-    if any(piece.bent) or any(piece.shares):
-        return None
-    systems = []
-    for cell, system in zip(piece.cells, piece.systems, strict=True):
-        found = system.later(residuals, spaces[cell], axis, shift)
-        if found is None:
-            return None
-        systems.append(found)
-    return replace(piece, systems=tuple(systems))
-
-
-def is_there(piece: Piece | None) -> bool:
-    return piece is not None
 
 
 def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:

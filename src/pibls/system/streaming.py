@@ -18,6 +18,7 @@ from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
+from pibls.system.known import Placed
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 
@@ -26,15 +27,16 @@ HELD_ENTRIES = 1 << 28
 _BLOCK_ENTRIES = 1 << 22
 
 
-def held_or_streamed(
-    lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole
-) -> System | StreamedSystem:
+def held_or_streamed(lowered: LoweredProblem, placed: Placed, space: Whole) -> System | StreamedSystem:
     """The system of a problem at these points in this space: held where it fits, else streamed."""
+    points = placed.points
     kept = sum(
         len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in lowered.residuals
     )
     whole = any(r.region.is_sum for r in lowered.residuals)  # a sum over points is not taken in blocks
-    return (assemble if whole or kept <= HELD_ENTRIES else StreamedSystem.of)(lowered, points, space)
+    if whole or kept <= HELD_ENTRIES:
+        return assemble(lowered, points, space, placed.known)
+    return StreamedSystem.of(lowered, points, space)
 
 
 @dataclass(frozen=True)

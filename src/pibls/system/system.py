@@ -7,22 +7,19 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
-from pibls.basis.protocol import Operator
-from pibls.errors import ProblemError
+from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.asked import Asked
+from pibls.system.known import ONES, Known
 from pibls.system.points import PointSet
 
 
@@ -149,26 +146,6 @@ class System(Asked):
         parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> System | None:
-        """The same matrix with the data of points moved along an axis; None where it is another one."""
-        constant = np.empty_like(self.constant)
-        blocks = []
-        for block in self.blocks:
-            r = residuals.get(block.name)
-            if r is None:
-                return None
-            before = block.points
-            points = PointSet(tuple(_later(X, axis, shift) for X in before.sites), before.normals)
-            X, data = points.sites[0], r.known_data(points.sites[0])
-            old = block.residual.coefficients(before.sites[0], before.normals, block.data)
-            if not np.array_equal(r.coefficients(X, points.normals, data), old):
-                return None
-            constant[block.rows] = r.rest(X, points.normals, data, np.empty((0, len(X))))
-            blocks.append(Block(r, points, block.rows, data, ()))
-        if not np.isfinite(constant).all():
-            return None
-        return replace(self, space=space, blocks=tuple(blocks), constant=constant)
-
     def level(self, u: float) -> Array:
         """v of the constant function u."""
         parts = [
@@ -204,18 +181,26 @@ class System(Asked):
         return J, b
 
 
-def assemble(lowered: LoweredProblem, points: Mapping[Region, PointSet], space: Whole) -> System:
-    """The system of a problem at these points in this space."""
+def assemble(
+    lowered: LoweredProblem,
+    points: Mapping[Region, PointSet],
+    space: Whole,
+    known: dict[int, Known] | None = None,
+) -> System:
+    """The system of a problem at these points in this space.
+
+    ``known`` keeps what the equations are at these points, for another space.
+    """
     rows, total = _rows(lowered.residuals, points)  # a cell outside the domain has no rows
     matrix = np.zeros((total, space.columns), order="F")
     constant = np.zeros(total)
     blocks: list[Block | None] = [None] * len(lowered.residuals)
     for region, found in points.items():
         members = [i for i, r in enumerate(lowered.residuals) if r.region == region]
-        store = _assemble_region([lowered.residuals[i] for i in members], [rows[i] for i in members], found,
-                                 space, matrix, constant)  # fmt: skip
-        for i, (data, jets) in zip(members, store, strict=True):
-            blocks[i] = Block(lowered.residuals[i], found, rows[i], data, jets)
+        here = [Known.of(lowered.residuals[i], found, known).checked for i in members]
+        store = _assemble_region(here, [rows[i] for i in members], found, space, matrix, constant)
+        for i, k, jets in zip(members, here, store, strict=True):
+            blocks[i] = Block(k.residual, found, rows[i], k.data, jets)
     done = tuple(b for b in blocks if b is not None)
     return System(space, matrix, done, lowered.is_linear, constant)
 
@@ -237,118 +222,58 @@ def _rows(residuals: tuple[Residual, ...], points: Mapping[Region, PointSet]) ->
 
 
 def _assemble_region(
-    residuals: list[Residual],
-    rows: list[slice],
-    points: PointSet,
-    space: Whole,
-    matrix: Array,
-    constant: Array,
-) -> list[tuple[Array, tuple[Array, ...]]]:
-    X, n, owners = points.sites[0], len(points), space.owners
-    data = [r.known_data(X) for r in residuals]
-    coefficients = [r.coefficients(X, points.normals, v) for r, v in zip(residuals, data, strict=True)]
-    for residual, row, values, a in zip(residuals, rows, data, coefficients, strict=True):
-        check_finite(a, residual, X, "a coefficient")
-        check_finite(values, residual, X, "a Python function")
-        if not residual.nonlinear:
-            rest = residual.rest(X, points.normals, values, np.empty((0, n)))
-            check_finite(rest[None, :], residual, X, "the source or value")
-            constant[row] += points.summed(rest)
+    known: list[Known], rows: list[slice], points: PointSet, space: Whole, matrix: Array, constant: Array
+) -> list[tuple[Array, ...]]:
+    """Write the rows of these residuals; the tables of their nonlinear jets."""
+    n, owners = len(points), space.owners
+    for k, row in zip(known, rows, strict=True):
+        if k.rest is not None:
+            constant[row] += points.summed(k.rest)
     kept: dict[Jet, Array] = {
         _owned(j, owners): np.empty((n, space.bases[j.unknown].size), order="F")
-        for r in residuals
-        for j in r.nonlinear
+        for k in known
+        for j in k.residual.nonlinear
     }
-    terms = [
-        [
-            term
-            for (site, unknown), found in _by_place(r, a).items()
-            for term in _terms(site, unknown, owners[unknown], found, apart=points.weights is not None)
-        ]
-        for r, a in zip(residuals, coefficients, strict=True)
-    ]
-    alone = _alone(rows, terms)
     step = max(SLICE_ENTRIES // space.nodes, LEAST_SLICE)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         seen: set[tuple[int, int]] = set()  # blocks that hold something already
         for site, sites in enumerate(points.sites):
-            wanted = [(t.owner, t.operator) for some in terms for t in some if t.site == site]
+            wanted = [(owners[t.unknown], t.operator) for k in known for t in k.terms if t.site == site]
             wanted += [(jet.unknown, ((jet.alpha, 1.0),)) for jet in kept if jet.site == site]
             targets = {
-                (t.owner, t.operator): matrix[row][part][:, space.slices[t.unknown]]
-                for row, t in alone
-                if t.site == site and wanted.count((t.owner, t.operator)) == 1
+                (owners[t.unknown], t.operator): matrix[row][part][:, space.slices[t.unknown]]
+                for row, k in zip(rows, known, strict=True)
+                for t in k.alone
+                if t.site == site and wanted.count((owners[t.unknown], t.operator)) == 1
             }
             tables = space.operated(sites[part], wanted, targets)
-            for row, some in zip(rows, terms, strict=True):
-                for t in some:
+            for row, k in zip(rows, known, strict=True):
+                for t in k.terms:
                     if t.site != site:
                         continue
-                    phi, columns = tables[t.owner, t.operator], space.slices[t.unknown]
+                    phi, columns = tables[owners[t.unknown], t.operator], space.slices[t.unknown]
                     if points.weights is not None:
                         _gather(matrix[row, columns], phi, t.factor[part], points.weights, start)
                         continue
-                    if phi is targets.get((t.owner, t.operator)):
+                    if phi is targets.get((owners[t.unknown], t.operator)):
                         continue  # it was written there at once
                     target = matrix[row][part][:, columns]
-                    factor = 1.0 if t.factor is _ONES else t.factor[part, None]
+                    factor = 1.0 if t.factor is ONES else t.factor[part, None]
                     if (t.unknown, row.start) in seen:
-                        target += phi if t.factor is _ONES else factor * phi
+                        target += phi if t.factor is ONES else factor * phi
                     else:
                         np.multiply(phi, factor, out=target)
                     seen.add((t.unknown, row.start))
             for jet, storage in kept.items():
                 if jet.site == site:
                     storage[part] = tables[jet.unknown, ((jet.alpha, 1.0),)]
-    return [
-        (v, tuple(kept[_owned(j, owners)] for j in r.nonlinear)) for r, v in zip(residuals, data, strict=True)
-    ]
+    return [tuple(kept[_owned(j, owners)] for j in k.residual.nonlinear) for k in known]
 
 
 def _owned(jet: Jet, owners: tuple[int, ...]) -> Jet:
     """The same jet of the first unknown that shares its basis."""
     return Jet(owners[jet.unknown], jet.alpha, jet.site)
-
-
-_ONES = np.ones(0)
-"""In place of a factor that is 1 everywhere."""
-
-
-class _Term(NamedTuple):
-    """diag(factor) Σ c ∂^α A w_unknown, at one of the sites of a region."""
-
-    site: int
-    unknown: int
-    owner: int
-    operator: Operator
-    factor: Array
-
-
-def _alone(rows: list[slice], terms: list[list[_Term]]) -> list[tuple[slice, _Term]]:
-    """The terms that are all that a block of the matrix holds: their tables can be made there."""
-    every = [(row, t) for row, some in zip(rows, terms, strict=True) for t in some]
-    blocks = Counter((row.start, t.unknown) for row, t in every)
-    return [(row, t) for row, t in every if t.factor is _ONES and blocks[row.start, t.unknown] == 1]
-
-
-def _by_place(residual: Residual, a: Array) -> dict[tuple[int, int], list[tuple[MultiIndex, Array]]]:
-    """The derivatives of a residual with their coefficients, by site and unknown."""
-    out: dict[tuple[int, int], list[tuple[MultiIndex, Array]]] = {}
-    for jet, c in zip(residual.linear, a, strict=True):
-        out.setdefault((jet.site, jet.unknown), []).append((jet.alpha, c))
-    return out
-
-
-def _terms(
-    site: int, unknown: int, owner: int, found: list[tuple[MultiIndex, Array]], *, apart: bool
-) -> list[_Term]:
-    """What has numbers as coefficients makes one term together; ``apart``: each one by itself."""
-    constant = [] if apart else [(alpha, float(c[0])) for alpha, c in found if len(c) and np.all(c == c[0])]
-    out = [_Term(site, unknown, owner, tuple(constant), _ONES)] if constant else []
-    known = {alpha for alpha, _ in constant}
-    out += [_Term(site, unknown, owner, ((alpha, 1.0),), c) for alpha, c in found if alpha not in known]
-    return out
 
 
 def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> None:
@@ -361,23 +286,3 @@ def _gather(target: Array, phi: Array, c: Array, weights: Array, start: int) -> 
     for i in range(first, last + 1):
         mine = slice(max(i * q - start, 0), (i + 1) * q - start)
         target[i] += w[mine] @ phi[mine]
-
-
-def check_finite(values: Array, residual: Residual, X: Array, what: str) -> None:
-    """Raise an error that names the place where a value is infinite or undefined."""
-    fine = np.isfinite(values)
-    if not fine.all():
-        row, column = np.argwhere(~fine)[0]
-        place = ", ".join(f"{c:.6g}" for c in X[column])
-        raise ProblemError(
-            residual.name,
-            expected="finite values at every point",
-            got=f"{values[row, column]} for {what} at the point ({place})",
-            remedy="Look for a division by zero, the root or logarithm of a negative number, or bad data.",
-        )
-
-
-def _later(X: Array, axis: int, shift: float) -> Array:
-    out = X.copy()
-    out[:, axis] += shift
-    return out

@@ -2,17 +2,15 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, as_matrix, norms
-from pibls.problem.lowering import Residual
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
 from pibls.system.streaming import StreamedSystem
@@ -92,9 +90,6 @@ class TiedSystem(Asked):
 
     def full(self, w: Array) -> Array:
         return np.asarray(w[self.index])
-
-    def later(self, residuals: Mapping[str, Residual], space: Any, axis: int, shift: float) -> None:
-        """Corners of evolutions are not in cells."""
 
     def residual(self, w: Array) -> Array:
         return self.system.residual(w[self.index])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -31,6 +32,9 @@ _ASIDE = 1e-6  # of a joint: a step to its sides
 _SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
 _FAR = 0.05  # of a joint
 _BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
+
+Term = tuple[int, MultiIndex, Array | float]
+"""(unknown, α, coefficient); a number is 1."""
 
 
 def beside(X: Array, axis: int, extent: float, upper: bool) -> Array:
@@ -56,8 +60,8 @@ class Trace:
         """Whether it is a flux that is not linear, such as k(x) (1 + u²) ∂ₙu."""
         return self.flux is not None and bool(self.flux.nonlinear)
 
-    def terms(self, axis: int, X: Array) -> list[tuple[int, MultiIndex, Array | float]]:
-        """(unknown, α, coefficient): what is summed, at points of one side.
+    def terms(self, axis: int, X: Array) -> list[Term]:
+        """What is summed, at points of one side.
 
         For a flux that is not linear the derivative stands in: its rows are taken anew about each guess.
         """
@@ -90,17 +94,16 @@ class Tied:
         """Rows of each side."""
         return len(self.points) * len(self.traces)
 
-    def rows(self, low: Whole, high: Whole) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """T (n, columns of the cell) and -P (n, columns of the joint) of the lower and of the upper side."""
-        below, above = self._side(low, False), self._side(high, True)
+    def coefficients(self, below: Array, above: Array) -> Array:
+        """-P (n, columns of the joint), for T (n, columns of a cell) of the lower and of the upper side."""
         n, m = self.polynomials.shape
         P = np.zeros((n * len(self.traces), self.columns), order="F")
-        for i in range(len(self.traces)):
-            rows = slice(i * n, (i + 1) * n)
-            # About as long as the rows of T, so that neither side of the equation outweighs the other.
-            length = np.sqrt((np.square(below[rows]).sum() + np.square(above[rows]).sum()) / (2 * n)) or 1.0
-            P[rows, i * m : (i + 1) * m] = -self.polynomials * (length / np.sqrt(m))
-        return (below, P), (above, P)
+        squares = sum(np.einsum("ij,ij->i", T, T) for T in (below, above))
+        # About as long as the rows of T, so that neither side of the equation outweighs the other.
+        lengths = np.sqrt(np.reshape(squares, (-1, n)).sum(axis=1) / (2 * n * m))
+        for i, length in enumerate(lengths):
+            P[i * n : (i + 1) * n, i * m : (i + 1) * m] = self.polynomials * -(length or 1.0 / np.sqrt(m))
+        return P
 
     def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
         """How far the traces of a cell are off, as changes of the unknowns over their sizes; and where."""
@@ -123,12 +126,11 @@ class Tied:
     def fluxes(self, upper: bool) -> list[tuple[slice, Residual, Array]]:
         """The rows of each flux that is not linear, and the points where it is taken."""
         n = len(self.points)
+        bent = [(i, t.flux) for i, t in enumerate(self.traces) if t.flux is not None and t.is_bent]
+        if not bent:
+            return []
         near = beside(self._points(upper), self.joint.axis, self.extent, upper)
-        return [
-            (slice(i * n, (i + 1) * n), trace.flux, near)
-            for i, trace in enumerate(self.traces)
-            if trace.flux is not None and trace.is_bent
-        ]
+        return [(slice(i * n, (i + 1) * n), flux, near) for i, flux in bent]
 
     def _points(self, upper: bool) -> Array:
         if not upper or not self.joint.shift:
@@ -137,18 +139,43 @@ class Tied:
         X[:, self.joint.axis] += self.joint.shift
         return X
 
-    def _side(self, space: Whole, upper: bool) -> Array:
+    def seen(self, upper: bool) -> tuple[Array, list[list[Term]]]:
+        """The points of one side, and the terms of each trace there."""
         X, axis = self._points(upper), self.joint.axis
+        if all(trace.flux is None for trace in self.traces):
+            return X, [trace.terms(axis, X) for trace in self.traces]
         near = beside(X, axis, self.extent, upper)
-        terms = [trace.terms(axis, near) for trace in self.traces]
-        tables = space.tables(X, ((space.owners[k], alpha) for part in terms for k, alpha, _ in part))
-        n = len(X)
-        T = np.zeros((n * len(self.traces), space.columns), order="F")
-        for i, part in enumerate(terms):
-            for k, alpha, c in part:
-                factor = c if isinstance(c, float) else c[:, None]
-                T[i * n : (i + 1) * n, space.slices[k]] += factor * tables[space.owners[k], alpha]
-        return T
+        return X, [trace.terms(axis, near) for trace in self.traces]
+
+
+@dataclass(frozen=True)
+class Faces:
+    """All sides of a cell: its functions are looked up once for them all."""
+
+    cell: int
+    space: Whole = field(repr=False)
+    sides: tuple[tuple[Tied, bool], ...] = field(repr=False)
+    """The joints, and whether the cell is above them."""
+
+    def traces(self) -> list[Array]:
+        """T (n, columns of the cell) of each side."""
+        space, seen = self.space, [tied.seen(upper) for tied, upper in self.sides]
+        wanted = {(space.owners[k], alpha) for _, terms in seen for part in terms for k, alpha, _ in part}
+        tables = space.tables(np.concatenate([X for X, _ in seen]), wanted)
+        out, start = [], 0
+        for X, terms in seen:
+            n = len(X)
+            rows = slice(start, start + n)
+            start += n
+            T = np.zeros((n * len(terms), space.columns), order="F")
+            for i, part in enumerate(terms):
+                for k, alpha, c in part:
+                    phi = tables[space.owners[k], alpha][rows]
+                    T[i * n : (i + 1) * n, space.slices[k]] += (
+                        phi if isinstance(c, float) else c[:, None] * phi
+                    )
+            out.append(T)
+        return out
 
 
 def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region], bool]) -> tuple[int, ...]:
@@ -162,55 +189,98 @@ def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region],
 
 
 def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) -> tuple[Trace, ...]:
-    """All derivatives below the orders; a flux takes the place of the highest derivative that it holds."""
+    """All derivatives below the orders; a flux takes the place of a highest derivative that it holds.
+
+    Where two fluxes hold the same ones, k u' + l v' and m u' + n v', each takes the place of another.
+    """
     found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}
+    leads = []
     for flux in fluxes:
-        lead = max((*flux.linear, *flux.nonlinear), key=lambda j: j.alpha[axis], default=None)
-        if lead is not None and (lead.unknown, lead.alpha[axis]) in found:
-            found[lead.unknown, lead.alpha[axis]] = Trace(lead.unknown, lead.alpha[axis], flux)
+        jets = (*flux.linear, *flux.nonlinear)
+        most = max((j.alpha[axis] for j in jets), default=0)
+        leads.append([key for j in jets if (key := (j.unknown, most)) in found and j.alpha[axis] == most])
+    for flux, place in zip(fluxes, _apart(leads), strict=True):
+        if place is not None:
+            found[place] = Trace(*place, flux)
     return tuple(found.values())
 
 
-def tie(
-    joint: Joint,
-    traces: tuple[Trace, ...],
-    nodes: tuple[int, int],
-    contains: Callable[[Array], Mask],
-    extent: float,
-    jump: Callable[[Trace, Array], Array] | None = None,
-) -> Tied | None:
-    """Points and polynomials on a joint between cells of so many functions; None where it lies outside."""
-    d = len(joint.box)
-    free = [i for i in range(d) if i != joint.axis]
-    degree, U, polynomials = _face(min(nodes), max(nodes), d)
+def _apart(choices: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int] | None]:
+    """One of its choices for each, all different, for as many as can be."""
+    owner: dict[tuple[int, int], int] = {}
 
-    def at(U: Array) -> Array:
-        X = np.tile(joint.box[:, 0], (len(U), 1))
-        X[:, free] = joint.box[free, 0] * (1.0 - U) + joint.box[free, 1] * U
+    def settle(i: int, seen: set[tuple[int, int]]) -> bool:
+        for choice in choices[i]:
+            if choice not in seen:
+                seen.add(choice)
+                if choice not in owner or settle(owner[choice], seen):
+                    owner[choice] = i
+                    return True
+        return False
+
+    for i in range(len(choices)):
+        settle(i, set())
+    places = {i: choice for choice, i in owner.items()}
+    return [places.get(i) for i in range(len(choices))]
+
+
+class Wanted(NamedTuple):
+    """A joint between cells of so many functions, and what is to hold on it."""
+
+    joint: Joint
+    traces: tuple[Trace, ...]
+    nodes: tuple[int, int]
+    extent: float
+    jump: Callable[[Trace, Array], Array] | None = None
+
+    def at(self, U: Array) -> Array:
+        """The points of the joint that are those of the unit cube."""
+        box, free = self.joint.box, self.free
+        X = np.empty((len(U), len(box)))
+        X[:, self.joint.axis] = box[self.joint.axis, 0]
+        X[:, free] = box[free, 0] * (1.0 - U) + box[free, 1] * U
         return X
 
-    X = at(U)
-    keep = _within(X, joint, contains, extent)
-    if d == 2 and not keep.all():
-        parts = _stretches(lambda U: _within(at(U), joint, contains, extent))
-        if not parts or not traces:
-            return None
-        # Each stretch has polynomials of its own: on the two sides of a hole there are two functions.
-        X = at(np.concatenate([a + (b - a) * U for a, b in parts]))
-        polynomials = block_diag(*(polynomials,) * len(parts))
-    elif not keep.any() or not traces:
-        return None
-    elif not keep.all():
-        X, U = X[keep], U[keep]
-        while comb(degree + len(free), len(free)) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
-            degree -= 1
-        polynomials = _legendre(2.0 * U - 1.0, degree)
-    jumps = np.zeros((len(traces), len(X))) if jump is None else np.array([jump(t, X) for t in traces])
-    return Tied(joint, traces, X, polynomials, jumps, extent)
+    @property
+    def free(self) -> list[int]:
+        return [i for i in range(len(self.joint.box)) if i != self.joint.axis]
 
 
-def _stretches(inside: Callable[[Array], Mask]) -> list[tuple[float, float]]:
+def tied(wanted: Sequence[Wanted], contains: Callable[[Array], Mask]) -> list[Tied]:
+    """Points and polynomials on joints; those that lie outside of the domain are left out."""
+    wanted = [one for one in wanted if one.traces]
+    faces = [_face(min(one.nodes), max(one.nodes), len(one.joint.box)) for one in wanted]
+    points = [one.at(U) for one, (_, U, _) in zip(wanted, faces, strict=True)]
+    inside = _within([(X, one.joint, one.extent) for one, X in zip(wanted, points, strict=True)], contains)
+    out = []
+    for one, (degree, U, polynomials), X, keep in zip(wanted, faces, points, inside, strict=True):
+        if len(one.joint.box) == 2 and not keep.all():
+            parts = _stretches(one, contains)
+            if not parts:
+                continue
+            # Each stretch has polynomials of its own: on the two sides of a hole there are two functions.
+            X = one.at(np.concatenate([a + (b - a) * U for a, b in parts]))
+            polynomials = block_diag(*(polynomials,) * len(parts))
+        elif not keep.any():
+            continue
+        elif not keep.all():
+            X, U, k = X[keep], U[keep], len(one.free)
+            while comb(degree + k, k) * _PER_COEFFICIENT > len(U) + _SPARE and degree > 0:
+                degree -= 1
+            polynomials = _legendre(2.0 * U - 1.0, degree)
+        jumps = np.zeros((len(one.traces), len(X)))
+        if one.jump is not None:
+            jumps[:] = [one.jump(t, X) for t in one.traces]
+        out.append(Tied(one.joint, one.traces, X, polynomials, jumps, one.extent))
+    return out
+
+
+def _stretches(one: Wanted, contains: Callable[[Array], Mask]) -> list[tuple[float, float]]:
     """The parts of a joint in the plane that have the domain on both sides, as shares of it."""
+
+    def inside(U: Array) -> Mask:
+        return _within([(one.at(U), one.joint, one.extent)], contains)[0]
+
     U = (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT
     mask = inside(U[:, None])
     if mask.all() or not mask.any():
@@ -225,19 +295,23 @@ def _stretches(inside: Callable[[Array], Mask]) -> list[tuple[float, float]]:
     return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
 
 
-def _within(X: Array, joint: Joint, contains: Callable[[Array], Mask], extent: float) -> Mask:
-    """Which points of a joint have the domain on both sides: along its boundary nothing is held together."""
-    lengths = joint.box[:, 1] - joint.box[:, 0]
-    largest = float(lengths.max())
-    # Further than what a shape may count as inside, also on the face of a tiny cell.
-    aside = max(_ASIDE, min(_SLACK * extent / largest, _FAR)) if largest > 0 else _ASIDE
-    step, other = np.zeros(len(lengths)), np.zeros(len(lengths))
-    step[joint.axis] = aside * max(largest, _ASIDE * float(np.abs(X).max()))
-    other[joint.axis] = joint.shift
-    # Its ends are looked at a little inside of it: they may be corners.
-    X = X + 2.0 * aside * (joint.box.mean(axis=1) - X)
-    below, above = contains(X - step), contains(X + other + step)
-    return np.logical_and(below, above)
+def _within(asked: Sequence[tuple[Array, Joint, float]], contains: Callable[[Array], Mask]) -> list[Mask]:
+    """Which points of joints have the domain on both sides: along its boundary nothing is held together."""
+    sides = list[Array]()
+    for X, joint, extent in asked:
+        largest = float((joint.box[:, 1] - joint.box[:, 0]).max())
+        # Further than what a shape may count as inside, also on the face of a tiny cell.
+        aside = max(_ASIDE, min(_SLACK * extent / largest, _FAR)) if largest > 0 else _ASIDE
+        # Its ends are looked at a little inside of it: they may be corners.
+        X = X + 2.0 * aside * (0.5 * (joint.box[:, 0] + joint.box[:, 1]) - X)
+        step = aside * max(largest, _ASIDE * float(np.abs(X).max()))
+        for move in (-step, joint.shift + step):
+            sides.append(X.copy())
+            sides[-1][:, joint.axis] += move
+    if not sides:
+        return []
+    both = np.split(contains(np.concatenate(sides)), np.cumsum([len(X) for X in sides])[:-1])
+    return [np.logical_and(below, above) for below, above in zip(both[::2], both[1::2], strict=True)]
 
 
 @lru_cache(maxsize=64)

@@ -5,10 +5,10 @@ All of them are relative and without unit. Those of the error estimate were cali
 when they are wrong, not trust.
 """
 
-from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS, WINDOWS
+from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
-from pibls.search.thresholds.plans import BENCH, COUNTS, FAMILY, LOOP, REPEATED, STARTS
-from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED
+from pibls.search.thresholds.plans import BENCH, COSTS, COUNTS, FAMILY, GROWTH, LOOP, REPEATED, STARTS
+from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED, WEDGED
 from pibls.search.thresholds.solving import DEFAULT, WAVES, Thresholds
 
 __all__ = [
@@ -16,11 +16,13 @@ __all__ = [
     "BENCH",
     "CELLS",
     "CORNERED",
+    "COSTS",
     "COUNTS",
     "DEFAULT",
     "ENRICH",
     "FAMILY",
     "FOLLOWING",
+    "GROWTH",
     "LINES",
     "LOOP",
     "MARCH",
@@ -35,6 +37,6 @@ __all__ = [
     "STARTS",
     "WAVES",
     "WAYS",
-    "WINDOWS",
+    "WEDGED",
     "Thresholds",
 ]

@@ -33,6 +33,9 @@ class MarchThresholds:
     uncertain: tuple[float, float] = (3.0, 3e-11)
     """Times what its series leaves out, and at most, a beginning is unknown: u_xxx = 0 at the end of a bar is
     off by 4e-9 in 24 polynomials that have all sixteen digits."""
+    rounded: float = 3e-14
+    """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
+    wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
     fading: float = 0.7
     """Of what earlier windows left unresolved, the next may leave again."""
@@ -43,34 +46,6 @@ class MarchThresholds:
 
 
 MARCH = MarchThresholds()
-
-
-@dataclass(frozen=True)
-class WindowThresholds:
-    """What windows of waves (`search.windows`) decide by, where they differ from the others."""
-
-    most_cells: int = 400
-    held: dict[int, int] = field(default_factory=lambda: {1: 31, 2: 40, 3: 60})
-    """Points of a cell at which the residual is looked at, by the number of coordinates."""
-    extrapolated: int = 2
-    """The degree in time by which Newton's method starts from the last window."""
-    across: float = 4.0
-    """Tails in space are looked at further from the end of the spectrum: they may be larger."""
-    stubborn: int = 3
-    """Divisions of the first window that gain nothing: its beginning contradicts the sides …"""
-    patience: int = 8
-    """… and after so many tries it is taken as it is."""
-    open: float = 1e-5
-    """Of the domain: a cell in which such a beginning is left open."""
-    kept: float = 0.85
-    """Of a window in space and time: at its very end nothing but the equation holds the functions. What is
-    handed on from there grew by 2.5 from window to window for the wave equation, to 1e-6 after 25; from here
-    it does not grow (7e-14)."""
-    worth: float = 1.6
-    """Times longer, a window is worth new factors."""
-
-
-WINDOWS = WindowThresholds()
 
 
 @dataclass(frozen=True)
@@ -162,8 +137,9 @@ class LineThresholds:
     """Of what may be left: cells of less, at twice the length, are joined again."""
 
     # -- the beginning --
-    begun: float = 1e-3
-    """What is left out at the start, of what windows may leave: a wave keeps it for ever."""
+    begun: tuple[float, float] = (1e-3, 0.03)
+    """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
+    for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
     rounds: int = 14
     """Divisions until the beginning is resolved …"""
     noise: float = 1e-10
@@ -192,9 +168,10 @@ class LineThresholds:
     # -- one window --
     steps: int = 12
     """Of Newton's method on a shape …"""
-    left: float = 1e-5
-    """… and what it may leave, of what a window may: a breather over ten periods had an error of 3e-5 at
-    1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series in time are what is left."""
+    left: tuple[float, float] = (1e-2, 1e-5)
+    """… and what it may leave, of what a window may, in Krylov's steps of the first order in time, and else:
+    a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series
+    in time are what is left."""
     contraction: float = 0.25
     """Steps that shrink less ask for a matrix nearer to the solution."""
     cheap_steps: int = 36
@@ -270,11 +247,10 @@ ROOMS = RoomThresholds()
 class WayThresholds:
     """Which way an evolution is followed (`search.ways`), and what it usually takes."""
 
-    usual: dict[int, float] = field(default_factory=lambda: {1: 0.4, 2: 8.0, 3: 60.0})
-    """Seconds that windows of waves take until the tolerance is met, roughly."""
-    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})  # and those of moments
+    quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
+    """Seconds that windows on a box take until the tolerance is met, roughly, …"""
     roomy: dict[int, float] = field(default_factory=lambda: {3: 6.0, 4: 30.0})
-    """And those of moments on any shape."""
+    """… and those on any shape."""
     functions: dict[bool, int] = field(default_factory=lambda: {False: 20, True: 24})
     """Of a cell on a line, for a loose and a tight tolerance."""
     moments: dict[bool, int] = field(default_factory=lambda: {False: 8, True: 10})
@@ -302,10 +278,14 @@ class FollowingThresholds:
     """Shares of what is left of the time limit, and of the limit itself, after which a solution, and
     the second one beside it, are stopped: without the second, which takes about as long, nothing is
     known of the error."""
-    second: tuple[float, float] = (1.0, 1.2)  # … and of the second
+    second: tuple[float, float] = (1.0, 1.15)  # … and of the second
     times: int = 6  # places in each window and cell where two solutions are compared
     share: float = 0.4  # … for each of its functions
     most: int = 20_000  # … and in all windows at most
+    judged: int = 1_000_000_000
+    """Places times functions of a window at which residuals are looked at: 20,000 places took 1.5 s for a
+    spark in a cube, whose windows took 0.7 s until then …"""
+    compared: int = 2_000_000_000  # … and at which two solutions are compared
     gained: float = 0.1
     """An estimate above that share of the last one has not gained: so much less is asked for next."""
     later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)

@@ -20,9 +20,41 @@ class LoopThresholds:
     trifle: float = 0.02
     """Of what the best plan needs: an attempt that costs less is made where the last one gained."""
     short: float = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
+    silence: float = 2.0  # seconds after which a callback is told that an attempt is still under way
+    slack: float = 1.1  # an attempt that is expected to end that much after the time limit is still begun
 
 
 LOOP = LoopThresholds()
+
+
+@dataclass(frozen=True)
+class CostThresholds:
+    """What an attempt costs (`search.work`), in seconds of a machine that has nothing else to do."""
+
+    fixed: float = 3e-3
+    """Drawing, assembling and judging of a system without size (32 waves on a line: 3.5 ms)."""
+    placed: float = 1e-4
+    """Per condition and face beyond the usual, squared: 40 holes with a condition each take 0.2 s."""
+    usual: int = 6  # conditions and faces
+    cubed: float = 3e-10
+    """Per column cubed, points in proportion: 512 waves in the plane take 0.065 s, 1458 in space 0.98 s."""
+    cell: float = 1e-3
+    """A cell without size, and …"""
+    together: float = 1.2
+    """… how the cost of all grows with their number: 16, 73 and 274 of 64 waves take 0.06, 0.42 and 1.7 s."""
+    factored: float = 4e-9
+    """Per function of an axis cubed: 162 and 162 take 0.013 s, 290 and 290 0.06 s; and of products …"""
+    along: float = 1.6e-9
+    """… per function and function of an axis: 62 along each of three axes take 0.07 s each time, and …"""
+    triangular: float = 4.0
+    """… so much more where convection leaves triangles (42 along each of three: 0.03 s)."""
+    eliminated: float = 5e-11
+    """Per box, row and own function squared where boxes are eliminated: 64 boxes of 22² take 0.5 s …"""
+    skeleton: float = 3e-5
+    """… and per function of their edges: 256 boxes of 12² have 9,860 of them, and take 0.44 s."""
+
+
+COSTS = CostThresholds()
 
 
 @dataclass(frozen=True)
@@ -43,6 +75,7 @@ BENCH = BenchThresholds()
 class CountThresholds:
     """How many points functions are fitted at (`search.counts`)."""
 
+    rough: float = 3.0  # points inside for each function, where little is resolved yet
     crowded: int = 2
     """Points on the boundary where functions are singular on it, over the usual number: on half of the
     points the powers fit (residuals of 1e-9), and between them they do not (1e-6)."""
@@ -107,3 +140,21 @@ class RepeatedThresholds:
 
 
 REPEATED = RepeatedThresholds()
+
+
+@dataclass(frozen=True)
+class GrowthThresholds:
+    """Evolutions whose ripples grow the faster the finer they are (`search.growth`)."""
+
+    places: int = 24  # at which coefficients are looked at
+    fine: float = 1e5  # the wave number, times the width, from which …
+    finest: float = 1e6  # … to which
+    faster: float = 5.0
+    """times as fast ripples grow at least: ten times for Laplace's equation, a hundred for heat; the root of
+    ten where a first derivative is alone beside u_tt."""
+    trifle: float = 1e-2  # of |λ|: a real part that may be rounding, or damping of waves
+    seen: float = 62.8  # the wave number, times the width, of which the growth is told: ten waves
+    nodes: int = 512  # waves that may find a solution nevertheless
+
+
+GROWTH = GrowthThresholds()

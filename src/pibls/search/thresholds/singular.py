@@ -17,6 +17,21 @@ CORNERED = CorneredThresholds()
 
 
 @dataclass(frozen=True)
+class WedgedThresholds:
+    """Functions at corners of systems, and where materials meet (`search.wedged`)."""
+
+    highest: float = 36.0  # degree, of a linear system …
+    highest_bent: float = 12.0  # … of one that is not …
+    highest_joined: float = 32.0  # … and where materials meet
+    rich_angles: int = 20  # of points that are fitted, where there are polynomials of the angle
+    most: int = 12  # corners: more are none
+    close: float = 0.25  # of its size: as close a piece has the functions of a point beyond a seam
+
+
+WEDGED = WedgedThresholds()
+
+
+@dataclass(frozen=True)
 class EnrichThresholds:
     """Functions beside waves (`search.enrich`)."""
 

@@ -90,20 +90,15 @@ class Thresholds:
     """Cells are divided whose indicator is that share of the largest."""
 
     # -- windows --
-    window_tail: tuple[float, float] = (1e-3, 0.005)
-    """The same for windows on a line and in space, in units of tol: errors add up over many of them. On a
-    line a tenth of it costs a tenth more windows, and a second run with a tighter demand twice as many."""
     orbit_tail: float = 1e-4
-    """The same for ordinary evolutions: the next digit costs a tenth more windows, and a second run with a
-    tighter demand twice as many."""
+    """The same for ordinary evolutions, in units of tol: errors add up over many windows. The next digit
+    costs a tenth more of them, and a second run with a tighter demand twice as many."""
     window_residual: float = 3.0
     """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
     equation passed with an error of 3e-4, with it 1e-16."""
     window_floor: tuple[float, float] = (2e-15, 2e-13)
     """No window, on a line or in space, is asked for less than rounding leaves: a window of 32 waves has
     1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
-    window_growth: float = 2.0
-    """The longest of two windows in a row over the shorter one."""
 
 
 DEFAULT = Thresholds()

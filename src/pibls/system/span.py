@@ -1,0 +1,108 @@
+r"""B u = g on the sides of a box, taken off one side after another: an unknown of an evolution on a box.
+
+Functions along a coordinate that meet no condition at its ends are known by their values at its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.arrays import Array
+from pibls.basis.product import legendre, waves
+from pibls.linalg.kronecker import along
+from pibls.system.frame import Frame, Side
+from pibls.system.lines import Group, Lines
+from pibls.system.nearest import SAME, Span, at_ends
+
+Complex = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An unknown between its sides."""
+
+    spans: tuple[Span, ...]
+    sides: tuple[tuple[slice, Side, Array], ...]
+    """Rows of each side across the coordinates in order, and what they are divided by."""
+    is_uniform: bool
+    """Whether conditions are the same all along their sides."""
+
+    @classmethod
+    def of(cls, lines: Lines, frame: Frame, k: int, weights: Sequence[Array]) -> Bound | None:
+        """None where the ends do not hold it."""
+        ends: list[list[Array]] = [[] for _ in frame.sizes]
+        sides, exact = [], True
+        equations = len(frame.order)
+        for number, (unknown, mine) in enumerate(frame.conditions, start=equations):
+            g, first, done = lines.groups[number], lines.firsts[number], 0
+            for side in mine:
+                rows = int(np.prod(side.counts))
+                if unknown == k:
+                    scale, row, uniform = _condition(
+                        g, weights[number][:, done : done + rows], k, side, frame
+                    )
+                    if not row.any():
+                        return None
+                    ends[side.axis].append(row)
+                    sides.append((slice(first + done, first + done + rows), side, scale))
+                    exact = exact and uniform
+                done += rows
+        spans = []
+        for i, (n, yes) in enumerate(zip(frame.sizes, frame.repeated, strict=True)):
+            family, points = waves if yes else legendre, frame.points(k, i)
+            values = family(points[: frame.count(k, i)], n)
+            conditions = np.array(ends[i]).reshape(-1, n)
+            bounded = at_ends(values, conditions, np.eye(n)[:, : len(conditions) + 2])
+            if bounded is None:
+                return None
+            inverse = np.asarray(np.linalg.inv(family(points, n)), dtype=float)
+            spans.append(Span(values, conditions, *bounded, inverse))
+        return cls(tuple(spans), tuple(sorted(sides, key=lambda s: s[1].axis)), exact)
+
+    def lifted(self, B: Complex) -> Complex | None:
+        """A function with what the sides ask, one side after another; None where they ask for nothing."""
+        U: Any = None
+        for i, span in enumerate(self.spans):
+            mine = [
+                (B[rows] / scale[:, None]).reshape(*side.counts, -1)
+                for rows, side, scale in self.sides
+                if side.axis == i
+            ]
+            if not any(map(np.any, mine)) and (U is None or not mine):
+                continue
+            D = np.concatenate(mine, axis=i)
+            for j, other in enumerate(self.spans[i + 1 :], start=i + 1):
+                D = along(other.from_values, D, j)
+            if U is not None:
+                known = along(span.conditions, U, i)
+                for j, other in enumerate(self.spans[:i]):
+                    known = along(other.values, known, j)
+                D = D - known
+            for j, other in enumerate(self.spans[:i]):
+                D = along(other.free, D, j)
+            made = along(span.lift, D, i)
+            U = made if U is None else U + made
+        return None if U is None else np.asarray(U)
+
+
+def _condition(g: Group, W: Array, k: int, side: Side, frame: Frame) -> tuple[Array, Array, bool]:
+    """What the rows of a side are divided by, the same everywhere then as a row, and whether they are."""
+    natural = np.array([np.prod(frame.half ** -np.array(alpha, dtype=float)) for _, _, alpha, _ in g.terms])
+    own = [unknown == k for _, unknown, _, _ in g.terms]
+    scale = np.abs(W * natural[:, None])[own].max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    i, end = side.axis, 2.0 * side.end - 1.0
+    row, uniform = np.zeros(frame.sizes[i]), True
+    for (_, unknown, alpha, _), c in zip(g.terms, W / scale, strict=True):
+        if unknown != k or sum(alpha) != alpha[i]:
+            uniform = uniform and not c.any()
+            continue
+        mean = float(c.mean())
+        uniform = uniform and bool(np.abs(c - mean).max() <= SAME * np.abs(c).max())
+        row += mean * legendre(np.array([end]), frame.sizes[i], alpha[i])[0] / frame.half[i] ** alpha[i]
+    return scale, row, uniform

@@ -1,0 +1,110 @@
+"""Lines of the core that nothing else would miss: one small case for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pibls.arrays import Array
+from pibls.linalg import RidgeQR
+from pibls.search.probe import Probed, _probed
+from pibls.search.waves import WavePlan
+from pibls.solver import GaussNewton, TrustRegion
+from tests.made import found, plan
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A w = b."""
+
+    A: Array
+    b: Array
+    is_linear = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.A.shape[0], self.A.shape[1]
+
+    def residual(self, w: Array) -> Array:
+        return self.A @ w - self.b
+
+    def level(self, u: float) -> Array:
+        return np.full(1, u)
+
+    def linearise(self, v: Array) -> tuple[Array, Array]:
+        return self.A, self.b
+
+    def row_sizes(self, J: Any) -> Array:
+        return np.ones(len(self.A))
+
+
+def test_a_step_of_refinement_takes_off_what_the_ridge_and_rounding_leave() -> None:
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((n, 8)))[0] for n in (30, 8))
+    A = np.asfortranarray(U @ np.diag(10.0 ** -np.arange(8.0)) @ V.T)
+    w = rng.standard_normal(8)
+    method: Any = GaussNewton(linear=RidgeQR(cond=1e-9))
+    system: Any = Linear(A, A @ w)
+    once = method.linear.factor_scaled(A, np.ones(30), 1e-9).apply(A @ w)
+    refined = method.linear_solve(system).w
+    assert np.linalg.norm(refined - w) < 0.1 * np.linalg.norm(once - w)
+
+
+def test_columns_that_are_dependent_or_short() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 3))
+    b = A @ np.array([1.0, 2.0, 3.0])
+    twice = np.asfortranarray(A[:, [0, 1, 2, 2]])
+    w = RidgeQR(cond=1e-12).factor(twice).apply(b)
+    assert np.abs(w).max() < 10.0  # a ridge shares out what nothing tells apart
+    assert np.allclose(twice @ w, b, atol=1e-6)
+    short = np.asfortranarray(A * np.array([1.0, 1.0, 1e-12]))
+    w = RidgeQR(cond=1e-9).factor_scaled(short, np.ones(20), 1e-9).apply(b)
+    assert np.allclose(w * np.array([1.0, 1.0, 1e-12]), [1.0, 2.0, 3.0], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("stiffness", "wanders"), [(1e-15, True), (1e-3, False)])
+def test_a_family_of_solutions_is_one_in_another_basis_too(
+    stiffness: float, wanders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(found(1e-9), probed=Probed(stiffness))
+    monkeypatch.setattr(WavePlan, "_attempt", lambda *_, **__: other)
+    assert plan()._wanders(replace(found(1e-9), probed=Probed(1e-15))) is wanders
+
+
+def test_a_radius_that_was_too_large_shrinks() -> None:
+    """arctan w = 0 from 20, beside something far away: however far a step goes, it is rejected."""
+
+    class Bent:
+        shape, is_linear = (2, 2), False
+
+        def residual(self, w: Array) -> Array:
+            return np.array([w[0] - 100.0, np.arctan(w[1])])
+
+        def jacobian(self, w: Array) -> Array:
+            return np.asfortranarray([[1.0, 0.0], [0.0, 1.0 / (1.0 + w[1] ** 2)]])
+
+    system: Any = Bent()
+    w, cost, steps, settled = TrustRegion().minimize(system, np.array([100.0, 20.0]))
+    assert settled
+    assert np.allclose(w, [100.0, 0.0], atol=1e-6)
+    assert steps < 80
+    assert cost < 1e-12
+
+
+@pytest.mark.parametrize(("stiffness", "asked"), [(3e-3, True), (5e-2, False)])
+def test_rounding_is_asked_about_where_little_holds_a_solution(stiffness: float, asked: bool) -> None:
+    basis = SimpleNamespace(jets=lambda X, _: [np.ones((len(X), 2))])
+    space = SimpleNamespace(bases=[basis], columns=2, slices=[slice(0, 2)])
+    system: Any = SimpleNamespace(space=space, tied=lambda values: values, terms=lambda _: np.ones(3))
+    factors: Any = SimpleNamespace(
+        leverage=lambda values: np.full(len(values), 1.0 / stiffness), influence=lambda *_: np.ones(1)
+    )
+    bench = plan().bench
+    probed = _probed(bench, system, factors, np.zeros(2), 1)
+    assert probed.stiffness == pytest.approx(stiffness)
+    assert bool(probed.rounding[0]) is asked

@@ -1,0 +1,37 @@
+"""Conditions without ``on`` beside one that names several unknowns, and data that are rounding."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+import pibls
+from pibls import Box, Condition, Dirichlet, Problem
+from pibls.status import Status
+
+x, y = sp.symbols("x y")
+u, v = (sp.Function(name)(x, y) for name in "uv")
+
+
+def _laplace(w: sp.Expr) -> sp.Expr:
+    return w.diff(x, 2) + w.diff(y, 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_missing_value_is_no_contradiction_where_the_data_are_rounding(seed: int) -> None:
+    # u = sin(πx) sinh(y) is 1e-16 at x = 1: what is left of such data is rounding, not a share of them.
+    exact = sp.sin(sp.pi * x) * sp.sinh(sp.pi * y)
+    top = sp.Eq(y, 1)
+    problem = Problem(
+        Box({x: (0, 1), y: (0, 1)}),
+        [_laplace(u), _laplace(v) - u],
+        [
+            Dirichlet(u, exact),
+            Dirichlet(v, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1), sp.Eq(y, 0))),
+            Condition(sp.Eq(v.diff(y) + u, exact), on=top),
+        ],
+    )
+    with pytest.warns(pibls.ConvergenceWarning):
+        solution = pibls.solve(problem, seed=seed)
+    assert solution.status is Status.UNDETERMINED
+    assert "Dirichlet(u) leaves Eq(y, 1) to Condition(" in solution.message

@@ -1,0 +1,342 @@
+"""Functions beside waves, starts and kept solutions: what they have on either side of each threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.diagnose.holes import Around
+from pibls.diagnose.singular import VALUES, Corner, corners_of
+from pibls.domain import Boundary
+from pibls.errors import ProblemError
+from pibls.problem.lowering import lower
+from pibls.search import enrich, repeated, wedged
+from pibls.search.cornered import Cornered
+from pibls.search.enrich import Enrichment, _towards, enrichment_of, worst_corners
+from pibls.search.pieced import Pieced, PieceFamily
+from pibls.search.reduced import Reduced
+from pibls.search.repeated import Kept
+from pibls.system.points import Points, PointSet
+
+x, y = sp.symbols("x y")
+u = sp.Function("u")(x, y)
+NOWHERE = Boundary(np.zeros((0, 2)), np.zeros((0, 2)), ())
+L_SHAPE = pibls.Box({x: (-1, 1), y: (-1, 1)}) - pibls.Box({x: (0, 1), y: (-1, 0)})
+
+
+def corner(angle: float) -> Corner:
+    return Corner((0.0, 0.0), 0.0, angle, ((VALUES, VALUES),), True, NOWHERE)
+
+
+# -- corners --
+
+
+def test_the_worst_corners(monkeypatch: pytest.MonkeyPatch) -> None:
+    angles = np.linspace(1.05, 1.9, 90) * math.pi
+    monkeypatch.setattr(enrich, "corners_of", lambda *_: [corner(a) for a in angles])
+    worst = worst_corners(None, None)  # type: ignore[arg-type]
+    assert 12 <= len(worst) <= 48
+    assert min(c.angle for c in worst) > np.sort(angles)[-60]
+    monkeypatch.setattr(enrich, "corners_of", lambda *_: [corner(a) for a in angles[:10]])
+    assert len(worst_corners(None, None)) == 10  # type: ignore[arg-type]
+
+
+def test_points_towards_a_corner() -> None:
+    problem = pibls.Problem(L_SHAPE, [u.diff(x, 2) + u.diff(y, 2) - 1], [pibls.Dirichlet(u, 0)])
+    inner = next(c for c in corners_of(lower(problem), L_SHAPE) if math.hypot(*c.point) < 1e-9)
+    X = _towards(inner, L_SHAPE, 0.5)
+    away = np.linalg.norm(X, axis=1)
+    assert 40 <= len(X) <= 100
+    assert 1e-5 < away.min() < 1e-3
+    assert 3 <= len(np.unique(np.round(np.arctan2(X[:, 1], X[:, 0]), 6))) <= 10
+
+
+@dataclass(frozen=True)
+class Part:
+    """Functions of a corner that can be fewer."""
+
+    size: int
+
+    def reduced(self, share: float) -> Part:
+        return Part(int(share * self.size))
+
+
+def test_functions_attempt_after_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Around, "rim", lambda *_: NOWHERE)
+    monkeypatch.setattr(Around, "__bool__", lambda _: True)
+    extra = Enrichment(parts=(Part(4500),), around=Around(), domain=L_SHAPE)  # type: ignore[arg-type]
+    made = [extra.at(k) for k in range(9)]
+    digits = [one.around.digits for one in made]
+    assert 5.0 < digits[0] < 12.0
+    assert all(1.1 < b / a < 1.7 for a, b in pairwise(digits[:7]))
+    assert digits[6] == digits[8]
+    sizes = [one.parts[0].size for one in made]
+    for size, most in zip(sizes, (500, 1000, 2000, 4000), strict=False):
+        assert 0.7 * most < size <= most
+    few = Enrichment(parts=(Part(900),), around=Around(), domain=L_SHAPE)  # type: ignore[arg-type]
+    assert 350 < few.at(0).parts[0].size <= 500
+
+
+def test_points_in_a_corner_itself_are_not_fitted() -> None:
+    rim = Boundary(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]]), (None,))
+    extra = Enrichment(parts=(Part(1),), rim=rim, points=np.zeros((1, 2)))  # type: ignore[arg-type]
+    X = np.array([[1e-11, 0.0], [1e-7, 0.0]])
+
+    class Side:
+        is_sum, is_inside, is_boundary, sites = False, False, True, 1
+
+        def mask(self, found: Boundary) -> Any:
+            return np.zeros(len(found.points), dtype=bool)
+
+    key: Any = Side()
+    placed = extra.placed({key: PointSet((X,), np.zeros_like(X))})
+    assert placed[key].sites[0].tolist() == [[1e-7, 0.0]]
+
+
+def test_points_of_an_integral_shrink_towards_corners() -> None:
+    counts: list[int] = []
+
+    def place(domain: Any, points: Points, *_: Any) -> PointSet:
+        counts.append(points.interior)
+        return PointSet((np.zeros((1, 2)),), np.zeros((1, 2)), np.ones((1, 1)))
+
+    region: Any = SimpleNamespace(is_divisible=lambda _: True, place=place)
+    extra = Enrichment(tips=np.zeros((1, 2)), domain=L_SHAPE)
+    extra.summed(region, PointSet((np.zeros((2, 2)),), np.zeros((2, 2)), np.ones((1, 2))), 1.0)
+    assert 25 <= min(counts) <= 60
+    assert 70 <= max(counts) <= 200
+
+
+def test_points_that_judge_the_rim_of_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    rim = Around.rim
+
+    def recorded(self: Around, *more: float) -> Boundary:
+        seen.append(self.digits)
+        return rim(self, *more)
+
+    monkeypatch.setattr(Around, "rim", recorded)
+    domain = pibls.Box({x: (0, 1), y: (0, 1)}) - pibls.Disk((x, y), (0.5, 0.5), 0.2)
+    problem = pibls.Problem(domain, [u.diff(x, 2) + u.diff(y, 2) - 1], [pibls.Dirichlet(u, 0)])
+    enrichment_of((), lower(problem), domain)
+    assert len(seen) == 1
+    assert 4.0 < seen[0] < 9.0
+
+
+def test_functions_of_corners_in_cells() -> None:
+    asked: list[tuple[float, float]] = []
+
+    class OfACorner(SimpleNamespace):
+        def between(self, low: float, high: float) -> Any:
+            asked.append((low, high))
+            return SimpleNamespace(size=1)
+
+    extra: Any = SimpleNamespace(fields=(OfACorner(strong=True, exact=True, degrees=[0.54, 0.91]),))
+    Cornered.of(extra)
+    (_, everywhere), (begin, here) = asked
+    assert 1.0 < everywhere == begin < 4.0
+    assert 5.0 < here < 12.0
+
+
+# -- pieces of several materials --
+
+
+def test_waves_in_pieces_and_in_mirrors() -> None:
+    gap = ((0.0, 0.0), 0.1)
+    made: Any = PieceFamily(((gap,), ()), 2).spec(1000)
+    outside, inside = made.specs
+    waves, mirror = outside.parts if hasattr(outside, "parts") else (outside, None)
+    assert mirror is not None
+    assert 0.4 < mirror.size / waves.size < 1.0
+    assert 0.3 < inside.size / waves.size < 0.8
+
+
+@pytest.mark.parametrize(("off", "whole"), [(2e-7, True), (1e-4, False)])
+def test_pieces_of_an_integral_make_up_the_whole(off: float, whole: bool) -> None:
+    def placed(weight: float) -> PointSet:
+        return PointSet((np.zeros((1, 2)),), np.zeros((1, 2)), np.array([[weight]]))
+
+    materials = SimpleNamespace(domain=None)
+    r: Any = SimpleNamespace(region=SimpleNamespace(place=lambda *_, **__: placed(1.0)), name="sum")
+    pieced: Any = SimpleNamespace(materials=materials)
+    rng = np.random.default_rng(0)
+    if whole:
+        Pieced._check_parts(pieced, r, placed(1.0 + off), Points(1, 1), rng)
+        return
+    with pytest.raises(ProblemError):
+        Pieced._check_parts(pieced, r, placed(1.0 + off), Points(1, 1), rng)
+
+
+def test_points_of_an_interface_beside_a_corner() -> None:
+    X = np.array([[1e-9, 0.0], [1e-7, 0.0], [0.5, 0.0]])
+    face = SimpleNamespace(at=lambda U, _: Boundary(np.full((len(U), 2), 9.0), np.zeros((len(U), 2)), ()))
+    region = SimpleNamespace(place=lambda *_: PointSet((X,), np.zeros_like(X)), faces=(face,))
+    box = pibls.Box({x: (0, sp.sqrt(2) / 2), y: (0, sp.sqrt(2) / 2)})
+    pieced: Any = SimpleNamespace(
+        materials=SimpleNamespace(domain=box),
+        extra=SimpleNamespace(fields=[SimpleNamespace(point=(0.0, 0.0))]),
+        _d=2,
+    )
+    found = Pieced._on(pieced, region, Points(1, 1), np.random.default_rng(0), True)
+    assert found.sites[0].tolist() == X[1:].tolist()
+
+
+# -- kept solutions --
+
+
+@pytest.mark.parametrize(("relative", "serves"), [(1e-7, True), (1e-5, False)])
+def test_equations_hold_at_other_values(
+    relative: float, serves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each = SimpleNamespace(max=0.0)
+    judge = SimpleNamespace(error=lambda *_: SimpleNamespace(each=(each,)), unknowns=1)
+    kept: Any = SimpleNamespace(
+        judge=judge,
+        tol=1e-10,
+        bound=1e-10,
+        settings={},
+        sides=(SimpleNamespace(basis=SimpleNamespace(basis=None)),),
+    )
+    monkeypatch.setattr(repeated, "Whole", SimpleNamespace(shared=lambda *_: None))
+    values: Any = (np.ones((1, 4, 1)),)
+    residuals: Any = {"equation": SimpleNamespace(relative=relative)}
+    answer = Kept._judged(kept, np.zeros(2), values, values, 0, residuals, None, 1)
+    assert (answer is not None) is serves
+
+
+def test_how_many_kept_solutions_are_combined(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def solve(lowered: Any, use: list[int], start: int) -> Any:
+        asked.append(len(use))
+        return np.zeros(2)
+
+    side = SimpleNamespace(reduced=SimpleNamespace(solve=solve), basis=None)
+    judge = SimpleNamespace(values=lambda *_: (np.zeros((1, 2, 1)),), residuals=lambda *_: [{}])
+    places = [np.array([float(i)]) for i in range(60)]
+    kept: Any = SimpleNamespace(places=places, sides=(side, side), judge=judge, _judged=lambda *_: None)
+    monkeypatch.setattr(repeated, "lower", lambda _: None)
+    Kept._combined(kept, SimpleNamespace(parameters={"k": 3.0}), None)  # type: ignore[arg-type]
+    assert 8 <= asked[0] <= 32
+
+
+@pytest.mark.parametrize(("count", "remembered"), [(40, True), (90, False)])
+def test_how_many_solutions_are_kept(count: int, remembered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[int] = []
+    basis = SimpleNamespace(size=4)
+    side = SimpleNamespace(
+        basis=basis, space=None, solve=lambda *_: (np.zeros((2, 1)), 1), remember=lambda *_: said.append(1)
+    )
+    judge = SimpleNamespace(unknowns=1, values=lambda *_: (np.zeros((1, 2, 1)),), residuals=lambda *_: [{}])
+    kept: Any = SimpleNamespace(
+        sides=(side, side),
+        judge=judge,
+        places=[np.zeros(1)] * count,
+        last=None,
+        _combined=lambda *_: None,
+        _judged=lambda *_: object(),
+    )
+    monkeypatch.setattr(repeated, "lower", lambda _: None)
+    problem: Any = SimpleNamespace(parameters={"k": 3.0})
+    Kept.answers(kept, [problem], None, True)
+    assert bool(said) is remembered
+
+
+class Rows:
+    """x² = a, one equation at a time, with snapshots 1 and what is nearly 1."""
+
+    def __init__(self, a: float, J: Any) -> None:
+        self.a, self.J, self.asked = a, J, 0
+
+    def linearised(self, c: Any) -> tuple[Any, Any]:
+        self.asked += 1
+        value = float(c.sum())
+        return 2.0 * value * self.J, np.array([value**2 + self.a])
+
+
+def reduced(a: float, monkeypatch: pytest.MonkeyPatch, J: Any) -> tuple[float, int]:
+    rows = Rows(a, J)
+    monkeypatch.setattr("pibls.search.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    stub: Any = SimpleNamespace(
+        where={None: None}, _chosen=lambda *_: None, scale=np.ones(1), snapshots=[np.ones(1)] * J.shape[1]
+    )
+    lowered: Any = SimpleNamespace(is_linear=False, residuals=[SimpleNamespace(region=None)])
+    w = Reduced.solve(stub, lowered, range(J.shape[1]), 0)
+    return float(w[0]), rows.asked
+
+
+def test_newton_among_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = np.ones((1, 1))
+    root, steps = reduced(2.0, monkeypatch, one)
+    assert root == pytest.approx(math.sqrt(2.0), rel=1e-14)
+    assert 6 <= steps <= 7  # until nothing moves: not after the first that hardly does
+    _, steps = reduced(-2.0, monkeypatch, one)  # which has no root
+    assert 8 <= steps <= 24
+
+
+@pytest.mark.parametrize(("size", "counts"), [(1e-12, True), (1e-16, False)])
+def test_snapshots_that_are_nearly_dependent(
+    size: float, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    J, b = np.diag([1.0, size]), np.array([1.0, size])
+    rows = SimpleNamespace(linearised=lambda c: (J, b))
+    monkeypatch.setattr("pibls.search.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    stub: Any = SimpleNamespace(
+        where={None: None}, _chosen=lambda *_: None, scale=np.ones(2), snapshots=[*np.eye(2)]
+    )
+    lowered: Any = SimpleNamespace(is_linear=True, residuals=[SimpleNamespace(region=None)])
+    assert bool(Reduced.solve(stub, lowered, [0, 1], 0)[1] > 0.5) is counts
+
+
+# -- corners of systems --
+
+
+def test_degrees_at_corners_of_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    class ToldError(Exception):
+        pass
+
+    def exponents(most: float) -> Any:
+        asked.append(most)
+        raise ToldError
+
+    pencil = SimpleNamespace(ties=(), has=lambda _: False, exponents=exponents, sectors=())
+    wedge: Any = SimpleNamespace(angle=1.0, pencil=pencil, strong=True)
+    for linear in (True, False):
+        with pytest.raises(ToldError):
+            wedged.with_wedges(Enrichment(), [wedge], L_SHAPE, is_linear=linear)
+    junction: Any = SimpleNamespace(point=(0.0, 0.0), pencil=pencil, pieces=())
+    with pytest.raises(ToldError):
+        wedged.with_junctions(Enrichment(), [junction], L_SHAPE, None)  # type: ignore[arg-type]
+    linear_one, bent, joined = asked
+    assert 25.0 < linear_one < 50.0
+    assert 8.0 < bent < 18.0
+    assert 25.0 < joined < 45.0
+
+
+@pytest.mark.parametrize(("count", "kept"), [(8, 8), (40, 0)])
+def test_too_many_corners_of_a_system_are_none(
+    count: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wedged, "lead_of", lambda *_: None)
+    monkeypatch.setattr(wedged, "wedges_of", lambda *_: (None,) * count)
+    lowered: Any = SimpleNamespace(unknowns=1)
+    assert len(wedged.worst_wedges(lowered, L_SHAPE)) == kept
+
+
+@pytest.mark.parametrize(("away", "close"), [(0.1, True), (0.6, False)])
+def test_a_piece_beyond_a_seam(away: float, close: bool) -> None:
+    tree = SimpleNamespace(query=lambda _: (away, 0))
+    box = np.array([[0.0, 0.6], [0.0, 0.8]])
+    division = SimpleNamespace(box=lambda _: box, trees=[tree])
+    materials: Any = SimpleNamespace(division=division)
+    assert wedged._is_close(np.zeros(2), 0, materials) is close

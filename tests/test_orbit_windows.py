@@ -1,0 +1,226 @@
+"""How an orbit is followed: on one side of each threshold a window does this, on the other that."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.problem.lowering import lower
+from pibls.search import shadow as shadows
+from pibls.search.bench import Bench
+from pibls.search.budget import Budget
+from pibls.search.estimate import ErrorEstimate
+from pibls.search.followed import Demand
+from pibls.search.march import Course
+from pibls.search.orbit import Orbit
+from pibls.search.orbits import OrbitPlan, _with_rounding, setting_of
+from pibls.search.thresholds import DEFAULT
+from pibls.status import Status
+from tests.made import found
+
+t = sp.Symbol("t")
+ASKED = Demand(1e-9, 1e-6)
+
+
+class Stub(Orbit):
+    """Windows whose tail and residual are what they are told to be."""
+
+    def __init__(self, tail: Any = 0.0, residual: Any = 0.0, *, settles: bool = True) -> None:
+        line = SimpleNamespace(is_linear=False, groups=())
+        self.collocation = SimpleNamespace(radau=SimpleNamespace(s=32, size=33), line=line)  # type: ignore[assignment]
+        self.asked, self.check, self.settles = ASKED, lambda *_: None, settles
+        self.__dict__["course"] = Course(0.0, 1.0)
+        self._noise, self._done, self._sizes, self._natural = 1.0, [], np.ones(1), np.zeros(1)
+        self._tail, self._left = tail, residual
+        self.lengths: list[float] = []
+        self.orders: list[int] = []
+
+    def _guess(self, state: Any, last: Any, t: float, half: float, order: int = 0) -> Any:
+        self.lengths.append(2.0 * half)
+        self.orders.append(order)
+        return SimpleNamespace(half=half)
+
+    def _within(self, state: Any, longer: Any, half: float) -> Any:
+        return self._guess(state, None, 0.0, half)
+
+    def _settle(self, piece: Any) -> Any:
+        return SimpleNamespace(piece=piece, natural=np.zeros(1), half=piece.half) if self.settles else None
+
+    def _spectrum(self, settled: Any) -> Any:
+        tail = self._tail(2.0 * settled.half) if callable(self._tail) else self._tail
+        return None, np.full(32, tail), np.ones(1)
+
+    def _residual(self, settled: Any) -> float:
+        return float(self._left)
+
+    def _told(self, settled: Any) -> Any:
+        return np.array([self._left])
+
+    def tried(self, length: float = 0.1) -> Any:
+        return self._window((), None, 0.0, length)
+
+
+def test_where_newton_does_not_settle() -> None:
+    one = Stub(settles=False)
+    assert isinstance(one.tried(), str)
+    ratios = np.array(one.lengths[1:]) / np.array(one.lengths[:-1])
+    assert np.all((ratios > 0.2) & (ratios < 0.7))
+    assert 2 <= np.count_nonzero(one.orders) <= 4  # then from constant derivatives
+    assert 2 <= max(one.orders) <= 6
+
+
+def test_a_window_that_is_rejected() -> None:
+    one = Stub(lambda h: 1e60 if h > 0.05 else 0.0)
+    one.tried()
+    assert 0.1 < one.lengths[1] / one.lengths[0] < 0.4
+
+
+@pytest.mark.parametrize(("times", "accepted"), [(5.0, True), (40.0, False)])
+def test_a_tail_that_a_window_may_have(times: float, accepted: bool) -> None:
+    one = Stub(lambda h: times * ASKED.tail if h > 0.09 else 0.0)
+    one.tried()
+    assert (len(one.lengths) == 1) is accepted
+
+
+@pytest.mark.parametrize(("factor", "low", "high"), [(1e-3, 0.3, 0.8), (1e3, 2.0, 5.0)])
+def test_the_length_after_one_that_was_accepted(
+    factor: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Orbit, "_factor", lambda *_: factor)
+    _, _, length = Stub().tried(0.1)
+    assert low < length / 0.1 < high
+
+
+@pytest.mark.parametrize(("worst", "left"), [(1e2, True), (2e4, False)])
+def test_what_much_shorter_windows_leave_too_is_rounding(worst: float, left: bool) -> None:
+    one = Stub(0.0, worst * ASKED.residual)
+    made = one.tried()
+    assert isinstance(made, str) is not left
+    ratios = np.array(one.lengths[1:]) / np.array(one.lengths[:-1])
+    assert np.any((ratios > 0.01) & (ratios < 0.1))  # it was tried much shorter
+
+
+@pytest.mark.parametrize(
+    ("reached", "share", "factor"),
+    [(8, 1e-4, 5.8), (8, 0.1, 1.5), (12, 0.1, 1.1)],
+    ids=["rounding says nothing", "the spectrum allows much more", "both say about the same"],
+)
+def test_how_much_longer_the_next_window_may_be(reached: int, share: float, factor: float) -> None:
+    one = Stub()
+    one.asked = Demand(1e-10, 1e-8)
+    relative = np.where(np.arange(32) < reached, 1.0, 1e-11)
+    found_factor = one._factor(relative, share * one.asked.residual, 1.0)
+    assert 0.9 * factor < found_factor < 1.1 * factor
+
+
+# -- the plan --
+
+
+def problem(unknowns: int, rate: float = 1.0) -> Bench:
+    w = [sp.Function(f"w{k}")(t) for k in range(unknowns)]
+    equations = [one.diff(t) + rate * one + one**3 for one in w]
+    made = pibls.Problem(pibls.Interval(t, 0, 1), equations, [pibls.Initial(one, 1) for one in w])
+    return Bench.of(lower(made), made.domain, 0, 1e-6)
+
+
+def test_points_of_a_window() -> None:
+    few, many = (setting_of(b.lowered, b.evolution) for b in (problem(2), problem(6)))
+    assert few is not None
+    assert many is not None
+    assert 28 <= few.collocation.radau.s <= 40
+    assert 20 <= many.collocation.radau.s < few.collocation.radau.s
+
+
+@pytest.mark.parametrize(("rate", "least", "most"), [(1.0, 0.02, 0.6), (1000.0, 2e-5, 6e-4)])
+def test_the_first_window(rate: float, least: float, most: float) -> None:
+    bench = problem(1, rate)
+    setting = setting_of(bench.lowered, bench.evolution)
+    assert setting is not None
+    assert bench.evolution is not None
+    orbit = Orbit(bench.evolution, setting.collocation, setting.beginning, ASKED)
+    state = orbit.beginning.state
+    orbit._sizes = np.concatenate([np.abs(s[:, :1]).max(axis=1, initial=0.0) for s in state])
+    orbit._natural = np.zeros_like(orbit._sizes)
+    assert least < orbit._first_length(state, 0.0) < most
+
+
+def orbit_plan() -> Any:
+    return OrbitPlan(problem(1), Budget(0.0, None, 4000))
+
+
+@pytest.mark.parametrize(("times", "status"), [(5.0, Status.FLOOR), (50.0, None)])
+def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = orbit_plan()
+    one.asked = Demand(times * DEFAULT.window_floor[0], 1e-6)
+    monkeypatch.setattr(OrbitPlan, "excess", lambda *_: 2e-6)
+    monkeypatch.setattr(OrbitPlan, "_tell", lambda *_: None)
+    before = one.asked.residual
+    one._conclude(SimpleNamespace(stopped=None), found(1e-6))
+    assert one.status is status
+    if status is None:
+        assert 3e-3 < one.asked.residual / before < 3e-2
+
+
+def test_places_reports_and_work() -> None:
+    one = orbit_plan()
+    assert one.offer() is not None
+    assert 128 <= len(one._where(SimpleNamespace(edges=np.linspace(0.0, 1.0, 3))).all) <= 1024
+    for windows in range(1, 101):
+        one._check(0.0, windows)
+    assert 4 <= len(one.budget.history) <= 16
+    one.advance()
+    steps = one.best.outcome.steps
+    assert 5e-5 < one.budget.worked / steps < 1e-3
+
+
+def test_what_rounding_alone_makes_of_both_is_added() -> None:
+    each = (ErrorEstimate(1e-6, 1e-6),)
+    error = ErrorEstimate(1e-6, 1e-6, each=each, history=((0.5, 1e-6),))
+    second: Any = SimpleNamespace(rounding=np.array([[1e-3, 1e-3]]), t=np.array([0.0, 1.0]))
+    more = _with_rounding(error, second)
+    assert 1e-3 < more.max < 5e-3
+    assert 1e-3 < more.l2 < 5e-3
+    assert 1e-3 < more.history[0][1] < 5e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "least", "most"),
+    [
+        ([0.4**k for k in range(400)], 4, 12),  # not for ever
+        ([1e-3, 1e-9, 1e-12], 2, 2),  # exact
+        ([1e-3, 1e-5, 1e-12], 3, 3),
+        ([1e-3, 8e-4, 1e-12], 2, 2),  # what is left is rounding
+    ],
+)
+def test_steps_to_the_second_orbit(
+    changes: list[float], least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[float] = []
+    points: list[int] = []
+
+    class Second(SimpleNamespace):
+        def improve(self, _: Any) -> float:
+            made.append(changes[len(made)])
+            return made[-1]
+
+        def function(self) -> None: ...
+        def rounding(self) -> None: ...
+
+    def of(n: int, order: int) -> Any:
+        points.append(n)
+
+    monkeypatch.setattr(shadows, "_Second", lambda *_: Second(jumps={}))
+    for name in ("Together", "Collocation"):
+        monkeypatch.setattr(shadows, name, lambda *_: None)
+    monkeypatch.setattr(shadows, "Radau", SimpleNamespace(of=of))
+    monkeypatch.setattr(shadows, "_halved", lambda *_: (np.zeros(2), None, None, None))
+    path: Any = SimpleNamespace(line=None, steps=(), sizes=None)
+    first: Any = SimpleNamespace(radau=SimpleNamespace(s=32, order=1))
+    shadows.shadow(path, first, set())
+    assert least <= len(made) <= most
+    assert 20 <= points[0] <= 28
