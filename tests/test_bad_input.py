@@ -432,7 +432,7 @@ CONDITIONS = [
             "Periodic(x)", "a SymPy symbol", "array", "sympy.symbols"),
     Mistake("periodic without derivative",
             lambda: lib.Problem(STRIP, [ut.diff(t) - ut], [lib.Periodic(ut, x)]),
-            "Periodic(u, x)", "a x-derivative of u", "none", "only where"),
+            "Periodic(u, x)", "an equation with a x-derivative", "none", "only where"),
     Mistake("known of a number", lambda: lib.known(3, x),
             "known(function)", "a Python callable", "3", "SymPy expression"),
     Mistake("known of a SymPy function", lambda: lib.known(sp.sin, x),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
-from pibls.search.probe import Probed
+from pibls.search.probe import Probed, _probed
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, TrustRegion
 from tests.made import found, plan
@@ -76,20 +77,34 @@ def test_a_family_of_solutions_is_one_in_another_basis_too(
 
 
 def test_a_radius_that_was_too_large_shrinks() -> None:
-    """arctan w = 0 from 20: Newton's own step goes to -600, and from there on farther away."""
+    """arctan w = 0 from 20, beside something far away: however far a step goes, it is rejected."""
 
     class Bent:
-        shape, is_linear = (1, 1), False
+        shape, is_linear = (2, 2), False
 
         def residual(self, w: Array) -> Array:
-            return np.arctan(w)
+            return np.array([w[0] - 100.0, np.arctan(w[1])])
 
         def jacobian(self, w: Array) -> Array:
-            return np.asfortranarray([[1.0 / (1.0 + w[0] ** 2)]])
+            return np.asfortranarray([[1.0, 0.0], [0.0, 1.0 / (1.0 + w[1] ** 2)]])
 
-    method, system = TrustRegion(), Bent()
-    w, cost, steps, settled = method.minimize(system, np.array([20.0]))  # type: ignore[arg-type]
+    system: Any = Bent()
+    w, cost, steps, settled = TrustRegion().minimize(system, np.array([100.0, 20.0]))
     assert settled
-    assert abs(w[0]) < 1e-6
-    assert steps < 60
+    assert np.allclose(w, [100.0, 0.0], atol=1e-6)
+    assert steps < 80
     assert cost < 1e-12
+
+
+@pytest.mark.parametrize(("stiffness", "asked"), [(3e-3, True), (5e-2, False)])
+def test_rounding_is_asked_about_where_little_holds_a_solution(stiffness: float, asked: bool) -> None:
+    basis = SimpleNamespace(jets=lambda X, _: [np.ones((len(X), 2))])
+    space = SimpleNamespace(bases=[basis], columns=2, slices=[slice(0, 2)])
+    system: Any = SimpleNamespace(space=space, tied=lambda values: values, terms=lambda _: np.ones(3))
+    factors: Any = SimpleNamespace(
+        leverage=lambda values: np.full(len(values), 1.0 / stiffness), influence=lambda *_: np.ones(1)
+    )
+    bench = plan().bench
+    probed = _probed(bench, system, factors, np.zeros(2), 1)
+    assert probed.stiffness == pytest.approx(stiffness)
+    assert bool(probed.rounding[0]) is asked

@@ -16,12 +16,14 @@ import pibls
 from pibls.basis import Waves
 from pibls.domain import box_of
 from pibls.problem.lowering import lower
+from pibls.search import attempt as attempts
 from pibls.search import starts
 from pibls.search.attempt import Attempt
-from pibls.search.bench import _at_the_end, _peak
+from pibls.search.bench import Bench, _at_the_end, _peak
 from pibls.search.budget import Budget
 from pibls.search.counts import default_points
 from pibls.search.coupled import coupled
+from pibls.search.estimate import ErrorEstimate, unknowns_at
 from pibls.search.family import WaveFamily
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
@@ -181,6 +183,14 @@ def test_ends_of_newton_that_are_one(value: float, stuck: bool) -> None:
     assert one.is_stuck is stuck
 
 
+@pytest.mark.parametrize(("times", "within"), [(10.0, True), (100.0, False)])
+def test_one_more_attempt_where_little_is_missing(times: float, within: bool) -> None:
+    one = stub(left=times * 1e-10)
+    one.best, one.status = found(1e-8), Status.FLOOR
+    one.error = ErrorEstimate(1.0, 1.0)
+    assert one.is_within_reach is within
+
+
 @pytest.mark.parametrize(("left", "ends"), [(3e-10, True), (1e-7, False)])
 def test_a_floor_is_that_of_rounding(left: float, ends: bool) -> None:
     asked: list[str] = []
@@ -254,6 +264,11 @@ def test_points_on_the_faces_of_many_dimensions() -> None:
     assert 2 * 900 < by_rule[6] < 5 * 900
 
 
+def test_points_on_the_faces_of_a_cube() -> None:
+    """The rule of a square holds in space, for few functions too."""
+    assert default_points(Waves(64, scale=1.0), cube(3)[0].domain, 1.75).boundary > 215
+
+
 def test_singular_functions_ask_for_more_points_on_the_boundary() -> None:
     spec = Waves(100, scale=1.0)
     crowded = SimpleNamespace(size=100, parts=(SimpleNamespace(is_crowded=True),))
@@ -281,7 +296,7 @@ def test_functions_of_few_coordinates() -> None:
     assert 20 <= apart.nodes <= 100
 
 
-@pytest.mark.parametrize(("size", "couples"), [(1e-11, False), (1e-7, True)])
+@pytest.mark.parametrize(("size", "couples"), [(1e-10, False), (1e-7, True)])
 def test_coordinates_that_data_couple(size: float, couples: bool) -> None:
     axes = sp.symbols("x0:4")
     problem, _ = cube(4, sum(sp.exp(a) for a in axes) + size * axes[0] * axes[1])
@@ -352,6 +367,25 @@ def test_several_starts_where_each_is_cheap(
     monkeypatch.setattr(starts, "_candidates", lambda *_: [(np.zeros(1), None)] * 3)
     starts.from_scratch(system, method, bench, np.random.default_rng(0))
     assert (len(tried) > 1) is several
+
+
+def test_a_start_meets_the_conditions_and_is_smooth() -> None:
+    """u(0) = 1, u(1) = 3: a straight line, whatever the equation makes of it."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [sp.Eq(u(x).diff(x, 2), u(x) ** 2)],
+        [pibls.Dirichlet(u(x), 1, on=sp.Eq(x, 0)), pibls.Dirichlet(u(x), 3, on=sp.Eq(x, 1))],
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    spec = WaveFamily.isotropic(1).spec(64)
+    space = attempts.drawn(spec, bench, 1)
+    system: Any = attempts.system_in(bench, space, default_points(spec, bench.domain, 2.0), 1)
+    w = starts.lift(system, bench)
+    assert w is not None
+    X = np.linspace(0.0, 1.0, 41)[:, None]
+    off = unknowns_at(space, w, X, 1)[0] - (1.0 + 2.0 * X[:, 0])
+    assert np.abs(off).max() < 1e-4
+    assert np.abs(w).max() < 1e6
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pibls.search.attempt import drawn, system_in
 from pibls.search.bench import Bench
 from pibls.search.counts import default_points
 from pibls.solver import Method
-from pibls.solver.protocol import Equations, Resumable
+from pibls.solver.protocol import Equations
 from pibls.system.system import System
 
 LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]
@@ -158,8 +158,8 @@ def test_what_the_search_asks_for_is_declared() -> None:
     """Protocols that a type checker compares with the classes."""
     factors: Levered = pibls.RidgeQR().factor(np.asfortranarray(np.eye(3)))  # type: ignore[assignment]
     np.testing.assert_allclose(factors.leverage(np.eye(3)), 1.0)
-    system: type[Resumable] = System
-    assert hasattr(system, "values_of")
+    system: type[Equations] = System
+    assert hasattr(system, "linearise")
 
 
 def test_perturbations_are_tried_until_the_tolerance_is_met() -> None:

@@ -20,13 +20,13 @@ from pibls.linalg.threads import sensible_threads
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.cornered import Cornered
 from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
-from pibls.search.estimate import Where, at_least, compare, norms_by_name, unknowns_at
+from pibls.search.estimate import Where, at_least, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, walls_of, waves_across
 from pibls.search.seams import Seams
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.thresholds import CELLS
-from pibls.search.unresolved import Frames, cells_of, steepness, tails_in, unmet_in
+from pibls.search.unresolved import Frames, apart_in, cells_of, steepness, tails_in, unmet_in
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.solver.protocol import starting_values
@@ -158,7 +158,7 @@ class CellPlan(Plan):
             self.best, self.error = self._whole(found), error
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
-        per_cell = self._differences(found, second)
+        per_cell = apart_in(found, second, self._where(found).all, self.scales(found))
         shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * left)
         self.notes["cell_errors"] = shown * float(self.scales(found).max())
         if excess <= bench.tol and found.relative < bench.limits.fits:
@@ -315,19 +315,6 @@ class CellPlan(Plan):
             out[meet] = indicator[cell]
             self._places[meet] = place
             self._singular[meet] = self._at_corner[meet] = True
-        return out
-
-    def _differences(self, found: Attempt, second: Attempt) -> Array:
-        X = self._where(found).all
-        unknowns = self.bench.lowered.unknowns
-        difference = np.abs(
-            unknowns_at(*found.function, X, unknowns) - unknowns_at(*second.function, X, unknowns)
-        )
-        scales = self.scales(found)
-        assert self.tree is not None
-        worst = np.nan_to_num(difference / np.where(scales > 0, scales, 1.0)[:, None]).max(axis=0)
-        out = np.zeros(len(self.tree))
-        np.maximum.at(out, self.tree.locate(X), worst)
         return out
 
     def _where(self, found: Attempt) -> Where:

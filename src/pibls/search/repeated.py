@@ -71,25 +71,29 @@ class Side:
     reduced: Reduced | None = None
 
     def solve(
-        self, problems: Sequence[LoweredProblem], moved: bool, start: tuple[Whole, Array, float] | None
+        self,
+        lowered: LoweredProblem,
+        data: Array | None,
+        moved: bool,
+        start: tuple[Whole, Array, float] | None,
     ) -> tuple[Array, int]:
-        """W (columns, problems), and the steps taken. Of several problems only the data may differ.
+        """W (columns, problems), and the steps taken; problems differ in their ``data`` (rows, problems).
 
         ``moved`` says that the operator is another one than before; a nonlinear problem starts from a
         function with a known relative residual.
         """
         if moved or self.operator is None:
-            system = assemble(problems[0], self.where, self.space)
+            system = assemble(lowered, self.where, self.space)
             if not system.is_linear:
                 return self._nonlinear(system, start)
             solver = RidgeQR()
             self.scale = norms(system.linear, 1)
             self.factors = solver.factor_scaled(system.linear, self.scale, solver.cond)
             self.operator = system.linear
-        b = -np.column_stack([constants(lowered, self.where) for lowered in problems])
         assert self.operator is not None
-        W = self.factors.apply(b)
-        return W + self.factors.apply(b - self.operator @ W), 1
+        assert data is not None
+        W = self.factors.apply(data)
+        return W + self.factors.apply(data - self.operator @ W), 1
 
     def remember(self, lowered: LoweredProblem, w: Array) -> None:
         """Keep a solution for those at other values."""
@@ -208,9 +212,9 @@ class Kept:
             return None
         bench = Bench.of(lowered, domain, found.seed, found.tol)
         sides = []
+        where = place(lowered, domain, points, bench.stream(2, 0))
         for key, one in enumerate((spec, rescaled(spec))):
             basis = Tabled(one.draw(box_of(domain), bench.stream(1, key)))
-            where = place(lowered, domain, points, bench.stream(2, key))
             sides.append(Side(Whole.shared(basis, lowered.unknowns), basis, where))
         judge = Judge(bench.held_out, bench.where, box_of(domain), lowered.dimension, lowered.unknowns)
         return cls(judge, found.settings, (sides[0], sides[1]), found.tol, found.tol)
@@ -227,9 +231,15 @@ class Kept:
             return [near]
         columns = first.basis.size * self.judge.unknowns
         with sensible_threads(columns), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            W, steps = first.solve(lowered, operator, self.last)
+            # Both are fitted at the same places, where the data are asked for once.
+            data = (
+                -np.column_stack([constants(p, first.where) for p in lowered])
+                if lowered[0].is_linear
+                else None
+            )
+            W, steps = first.solve(lowered[0], data, operator, self.last)
             # From the first solution a step or two are enough.
-            other, _ = second.solve(lowered, operator, (first.space, W[:, 0], REPEATED.near))
+            other, _ = second.solve(lowered[0], data, operator, (first.space, W[:, 0], REPEATED.near))
             u, v = self.judge.values(first.basis, W), self.judge.values(second.basis, other)
             sizes = np.abs(u[0]).max(axis=1)
             residuals = self.judge.residuals(lowered, first.basis, W, sizes)

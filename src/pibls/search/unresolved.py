@@ -14,6 +14,7 @@ from pibls.problem import Inside, Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
+from pibls.search.estimate import unknowns_at
 from pibls.search.thresholds import CELLS
 from pibls.space import Cells, CellTree, Whole, bare, bared
 from pibls.space.spectrum import degree_in, fall, left_at, tails
@@ -24,6 +25,16 @@ from pibls.system.points import PointSet
 def cells_of(found: Attempt) -> Cells:
     """The space of an attempt in cells."""
     return cast("Cells", found.space)
+
+
+def apart_in(found: Attempt, second: Attempt, X: Array, scales: Array) -> Array:
+    """max|u - v| of two attempts at the places X in each cell of the first, in units of the sizes."""
+    tree, n = cells_of(found).tree, len(scales)
+    difference = np.abs(unknowns_at(*found.function, X, n) - unknowns_at(*second.function, X, n))
+    worst = np.nan_to_num(difference / np.where(scales > 0, scales, 1.0)[:, None]).max(axis=0)
+    out = np.zeros(len(tree))
+    np.maximum.at(out, tree.locate(X), worst)
+    return out
 
 
 @dataclass(frozen=True)

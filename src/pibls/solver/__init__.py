@@ -3,7 +3,7 @@
 from pibls.solver.gauss_newton import GaussNewton
 from pibls.solver.least_squares import LeastSquares
 from pibls.solver.nlsq_perturb import NLSQPerturb
-from pibls.solver.protocol import Equations, Method, Outcome, Resumable
+from pibls.solver.protocol import Equations, Method, Outcome
 from pibls.solver.trust_region import TrustRegion
 
 __all__ = [
@@ -13,6 +13,5 @@ __all__ = [
     "Method",
     "NLSQPerturb",
     "Outcome",
-    "Resumable",
     "TrustRegion",
 ]

@@ -11,7 +11,6 @@ from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.linalg.matrix import Matrix, is_finite
 from pibls.linalg.protocol import Factorization
-from pibls.space import Space
 from pibls.status import Status
 
 
@@ -43,13 +42,6 @@ class Equations(Protocol):
 
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
-
-
-class Resumable(Equations, Protocol):
-    """Equations that a solution in another space can start: what the search asks of a system."""
-
-    def values_of(self, space: Space, w: Array) -> Array:
-        """v of the function in that space with the coefficients w."""
 
 
 @dataclass(frozen=True)
