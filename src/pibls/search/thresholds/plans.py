@@ -21,6 +21,9 @@ class LoopThresholds:
     """Of what the best plan needs: an attempt that costs less is made where the last one gained."""
     short: float = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
     silence: float = 2.0  # seconds after which a callback is told that an attempt is still under way
+    beyond: float = 1.2
+    """Times the limit: a step that would end after it, if it takes as long as the two before, is not begun.
+    Of a cavity with 3,800 functions a step takes 5 s."""
     slack: float = 1.1  # an attempt that is expected to end that much after the time limit is still begun
 
 
