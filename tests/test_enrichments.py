@@ -244,7 +244,7 @@ def test_how_many_solutions_are_kept(count: int, remembered: bool, monkeypatch: 
         _combined=lambda *_: None,
         _judged=lambda *_: object(),
     )
-    monkeypatch.setattr(repeated, "lower", lambda _: None)
+    monkeypatch.setattr(repeated, "lower", lambda _: SimpleNamespace(is_linear=False))
     problem: Any = SimpleNamespace(parameters={"k": 3.0})
     Kept.answers(kept, [problem], None, True)
     assert bool(said) is remembered

@@ -186,3 +186,24 @@ def test_what_no_room_is_for() -> None:
         [pibls.Periodic(u, x), pibls.Periodic(u, y), pibls.Initial(u, sp.cos(2 * sp.pi * x))],
     )
     assert RoomPlaces.of(Bench.of(lower(periodic), periodic.domain, 0, 1e-6)) is None
+
+
+def test_a_beginning_whose_rate_does_not_fit_the_rim_is_followed() -> None:
+    # u_t = Δu + 1 in a disc from 0: u = (1 - r² - v)/4, with v from 1 - r² and without a source.
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1).during(t, 0, sp.Rational(1, 5)),
+        [sp.Eq(u.diff(t), LAPLACE + 1)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    assert solution.converged, solution.message
+    since = solution.notes.get("promised", 0.0)
+    assert since < 0.02
+    rng = np.random.default_rng(1)
+    r, angle, times = np.sqrt(rng.random(300)), rng.uniform(0, 7, 300), rng.uniform(since, 0.2, 300)
+    v = np.zeros(300)
+    for k in jn_zeros(0, 200):
+        v += 8 / (k**3 * jv(1, k)) * jv(0, k * r) * np.exp(-k * k * times)
+    true = (1 - r**2 - v) / 4
+    off = np.abs(solution(r * np.cos(angle), r * np.sin(angle), times) - true).max()
+    assert off <= solution.error.max

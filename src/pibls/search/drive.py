@@ -239,7 +239,7 @@ def _lost(
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
-    if found is not None and getattr(found.space, "is_line", False):
+    if found is not None and found.space.is_line:
         # What grew out of an error is no size to measure it by: what counts is what was there before.
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)

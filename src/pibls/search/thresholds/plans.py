@@ -133,7 +133,6 @@ STARTS = StartThresholds()
 class RepeatedThresholds:
     """When earlier solutions serve for other parameters (`search.repeated`, `search.reduced`)."""
 
-    near: float = 1e-9  # relative residual that a start is said to have, so that no step is regularised
     snapshots: int = 60  # that are kept …
     used: int = 16  # … and how many of them are combined
     holds: float = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
