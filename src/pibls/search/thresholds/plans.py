@@ -148,7 +148,7 @@ REPEATED = RepeatedThresholds()
 class GrowthThresholds:
     """Evolutions whose ripples grow the faster the finer they are (`search.growth`)."""
 
-    places: int = 24  # at which coefficients are looked at
+    places: int = 12  # at which coefficients are looked at
     fine: float = 1e5  # the wave number, times the width, from which …
     finest: float = 1e6  # … to which
     faster: float = 5.0
