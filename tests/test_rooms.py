@@ -186,3 +186,37 @@ def test_what_no_room_is_for() -> None:
         [pibls.Periodic(u, x), pibls.Periodic(u, y), pibls.Initial(u, sp.cos(2 * sp.pi * x))],
     )
     assert RoomPlaces.of(Bench.of(lower(periodic), periodic.domain, 0, 1e-6)) is None
+
+
+def test_from_nothing() -> None:
+    """A window that begins at zero had no size, and no step of Newton's method was ever small enough."""
+    exact = t * (1 - x**2 - y**2) * sp.cos(3 * x - t)
+    source = exact.diff(t) - exact.diff(x, 2) - exact.diff(y, 2)
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1).during(t, 0, 3),
+        [sp.Eq(u.diff(t), u.diff(x, 2) + u.diff(y, 2) + source)],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-6)
+    places = RoomPlaces.of(bench)
+    assert places is not None
+    follower = RoomFollower(Demand(1e-7, 3e-5), places, 8)
+    found = follower.run()
+    assert found.until == 3.0
+    assert not follower.layers
+
+
+def test_a_beginning_whose_rate_does_not_fit() -> None:
+    """A disc at 1 - r² whose rim stays at 0 had ever more functions, and no window."""
+    problem = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1).during(t, 0, sp.Rational(1, 2)),
+        [sp.Eq(u.diff(t), u.diff(x, 2) + u.diff(y, 2))],
+        [pibls.Dirichlet(u, 0), pibls.Initial(u, 1 - x**2 - y**2)],
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-4)
+    places = RoomPlaces.of(bench)
+    assert places is not None
+    follower = RoomFollower(Demand(1e-5, 1e-3), places, 8)
+    found = follower.run()
+    assert found.until == 0.5
+    assert 0.0 < follower.layers[0.0] < 0.02

@@ -99,7 +99,6 @@ class RoomSolver:
         ):
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
-        enough = left_by_newton(self.tail) * size
         going = Contraction()
         for step in range(LINES.steps):
             rates = st.rates(U, state.rates, lines.highest, h)
@@ -115,6 +114,8 @@ class RoomSolver:
             going.hear(float(np.abs(change).max()))
             self.steps += 1
             U = U - change
+            size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
+            enough = left_by_newton(self.tail) * size
             if going.is_there(enough) or going.is_rounding(1e3 * enough + 1e-11 * size):
                 break
             old = None if going.wants_another(fresh) else old

@@ -113,10 +113,7 @@ class RoomFollower(March[State, int]):
             self.check(self.evolution.start, -1, 1)
             state = self._at_start(self._room(degree))
             if self._contradicts(state):
-                most = ROOMS.layered[self.places.bench.lowered.dimension]
-                while self.places.columns(degree + 1) <= most:
-                    degree += 1
-                return self._at_start(self._room(degree))
+                return self._steep(degree)
             across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
             if across <= wanted:
                 return state
@@ -128,6 +125,13 @@ class RoomFollower(March[State, int]):
             if finer is None:
                 return state
             before, degree = (degree, across), finer
+
+    def _steep(self, degree: int) -> State:
+        """The beginning, at the degree that a layer has."""
+        most = ROOMS.layered[self.places.bench.lowered.dimension]
+        while self.places.columns(degree + 1) <= most:
+            degree += 1
+        return self._at_start(self._room(degree))
 
     def _at_start(self, room: Room) -> State:
         """∂_t^a u(x, t₀) from the initial conditions."""
@@ -190,7 +194,7 @@ class RoomFollower(March[State, int]):
         layered = t in self.layers.values()
         if first and self._contradicts(state):
             layered, h = True, ROOMS.shortest * total
-        easing = Easing(self.demand)
+        easing, tried = Easing(self.demand), self.tries + LINES.hard
         while True:
             self.tries += 1
             self.check(t, -1, 1)
@@ -210,7 +214,11 @@ class RoomFollower(March[State, int]):
             asked, degree = easing.eased, state.room.degree
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
-            if layered and wide > asked.tail:
+            if first and not layered and self.tries > tried and along > asked.tail:
+                # Neither more functions nor shorter windows help: its rates contradict the walls.
+                layered, h, state = True, ROOMS.shortest * total, self._steep(degree)
+                continue
+            if layered and (first or wide > asked.tail):
                 if since > LINES.layer[0] * total:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)
