@@ -1,6 +1,6 @@
 """make mutants: change one thing of the core at a time, and see whether the quick tests notice.
 
-    python -m benchmarks.mutants [--only WORDS] [--list] [--lines] [--least 0.9] [--seconds 1e9] [--again]
+    python -m benchmarks.mutants [--only WORDS] [--lines] [--least 0.9] [--seconds 1e9] [--again]
 
 Everything is imported and every test collected once, and nothing is solved. Then a first fork runs all quick
 tests and writes down which of them read which threshold or enter which changed function (.mutants/readers).
@@ -48,7 +48,6 @@ HANGS = 20.0
 """Seconds of the processor, and times the usual, for one test: a change that needs more hangs."""
 MEMORY = 5 << 30
 """Bytes that a fork may have: a change that asks for more is noticed by that."""
-_BESIDE = 100
 _ENTERED = "_pibls_entered"
 
 
@@ -226,8 +225,8 @@ def passed(item: pytest.Item, usual: float = 30.0) -> bool:
 
 
 def used() -> float:
-    own, theirs = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.ru_stime
+    """Seconds of the processor, those of processes that ended too."""
+    return sum(os.times()[:4])
 
 
 class Machine:
@@ -235,7 +234,7 @@ class Machine:
 
     def __init__(self, wanted: list[Mutant], every: list[Mutant], seconds: float, again: bool) -> None:
         self.wanted, self.every, self.seconds, self.again = wanted, every, seconds, again
-        self.tests = digest_of_tests()
+        self.tests = digest(*(p.read_text("utf-8") for p in sorted((ROOT / "tests").rglob("*.py"))))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         import pibls
@@ -325,14 +324,10 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def digest_of_tests() -> str:
-    return digest(*(p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests").rglob("*.py"))))
-
-
 def key_of(mutant: Mutant) -> str:
     source = (SOURCES / mutant.file).read_text(encoding="utf-8")
     if mutant.file.startswith(THRESHOLDS):  # what stands beside it there is no part of it
-        return digest(mutant.file, source[max(mutant.start - _BESIDE, 0) : mutant.start], mutant.text)
+        return digest(mutant.file, source[max(mutant.start - 100, 0) : mutant.start], mutant.text)
     return digest(mutant.file, mutant.applied(source))
 
 
@@ -370,11 +365,8 @@ def report(wanted: list[Mutant], lost: list[str], tests: str) -> tuple[str, floa
     share = len(noticed) / len(done) if done else 1.0
     left = f"{len(wanted) - len(done)} not tried"
     lines = [f"{len(noticed)} of {len(done)} changes were noticed ({share:.0%}); {left}"]
-    lines += [
-        f"  not noticed: {r['key'].partition('.')[0]}: {r['name']} ({r['readers']} tests read it)"
-        for r in done
-        if not r["noticed"]
-    ]
+    missed = [r for r in done if not r["noticed"]]
+    lines += [f"  not noticed: {r['key']}: {r['name']} ({r['readers']} tests read it)" for r in missed]
     lines += [f"  not found in the source any more: {name}" for name in lost]
     return "\n".join(lines), share
 
@@ -382,7 +374,6 @@ def report(wanted: list[Mutant], lost: list[str], tests: str) -> tuple[str, floa
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="only changes whose name or file contains this")
-    parser.add_argument("--list", action="store_true", help="name them and what is known; run nothing")
     parser.add_argument("--lines", action="store_true", help="only lines of the core, no thresholds")
     parser.add_argument("--select", default="not slow", help="pytest -m")
     parser.add_argument("--tests", nargs="*", default=[], help="only these files of tests")
@@ -395,20 +386,12 @@ def main() -> int:
     wanted = [m for m in every if given.only in m.name or given.only in m.file]
     if given.lines:
         wanted = [m for m in wanted if not m.file.startswith(THRESHOLDS)]
-    if not given.list:
-        os.chdir(ROOT)
-        machine = Machine(wanted, every, given.seconds, given.again)
-        args = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "-m", given.select, *given.tests]
-        code = pytest.main(args, plugins=[machine])
-        if code not in (0, 5):
-            return 2
-    tests = digest_of_tests()
-    if given.list:
-        for m in wanted:
-            result = known(m, tests)
-            state = "?" if result is None else result["by"] or "NOT NOTICED"
-            print(f"{m.file:32} {m.name:44} {state}")
-    text, share = report(wanted, lost, tests)
+    os.chdir(ROOT)
+    machine = Machine(wanted, every, given.seconds, given.again)
+    args = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "-m", given.select, *given.tests]
+    if pytest.main(args, plugins=[machine]) not in (0, 5):
+        return 2
+    text, share = report(wanted, lost, machine.tests)
     print(text)
     return int(share < given.least)
 

@@ -49,6 +49,19 @@ def test_each_plan_has_its_own_pace(clock: Clock) -> None:
         budget.check()
 
 
+def test_a_step_that_would_end_late_is_not_begun(clock: Clock) -> None:
+    """As long as the two before it; one that was long says nothing of the next."""
+    budget = Budget(0.0, 10.0, 4000)
+    for clock.now in (5.0, 5.1, 9.9):
+        budget.check()
+    budget = Budget(0.0, 10.0, 4000)
+    for clock.now in (0.1, 4.6):
+        budget.check()
+    clock.now = 9.1
+    with pytest.raises(OutOfTimeError):
+        budget.check()
+
+
 def test_a_callback_is_not_left_alone_for_long(clock: Clock) -> None:
     told: list[Progress] = []
     budget = Budget(0.0, None, 4000, told.append)

@@ -437,8 +437,8 @@ def _levels(system: Any, bench: Any) -> list[Any]:
         (lambda: multiplied((290, 290), 0), 0.2),
         (lambda: multiplied((62, 62, 62), 1), 0.08),
         (lambda: multiplied((42, 42, 42), 1, True) - multiplied((42, 42, 42), 0), 0.06),
-        (lambda: eliminated(64, 22), 0.53),
-        (lambda: eliminated(256, 12), 0.41),
+        (lambda: eliminated(64, 22**2), 0.53),
+        (lambda: eliminated(256, 12**2), 0.41),
     ],
 )
 def test_what_was_measured_of_attempts(work: Callable[[], float], seconds: float) -> None:

@@ -13,6 +13,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.problem.lowering import lower
+from pibls.search.growth import growth_of
 
 x, y, t = sp.symbols("x y t")
 U = sp.Function("u")
@@ -308,3 +310,64 @@ def test_a_beginning_with_more_than_it_needs(fits: bool) -> None:
         solution = pibls.solve(problem)
     assert solution.status is pibls.Status.NO_SOLUTION
     assert not math.isfinite(solution.error.max)
+
+
+def unstable() -> dict[str, pibls.Problem]:
+    v, w = U(x, y), U(x, t)
+    rod = pibls.Interval(x, 0, 1).during(t, 0, sp.Rational(1, 10))
+    heat, kink = w.diff(t) - w.diff(x, 2), sp.Abs(x - sp.Rational(1, 2))
+    ends = pibls.Dirichlet(v, sp.Rational(1, 2), on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
+    one = [pibls.Dirichlet(v, kink, on=sp.Eq(y, 0)), pibls.Neumann(v, 0, on=sp.Eq(y, 0)), ends]
+    last = pibls.Condition(sp.Eq(w, x * (1 - x)), on=sp.Eq(t, sp.Rational(1, 10)))
+    return {
+        "values and slopes on one side": pibls.Problem(
+            pibls.Box({x: (0, 1), y: (0, 1)}), [v.diff(x, 2) + v.diff(y, 2)], one
+        ),
+        "heat backwards": pibls.Problem(rod, [heat], [pibls.Dirichlet(w, 0), last]),
+        "heat of the wrong sign": pibls.Problem(
+            rod, [w.diff(t) + w.diff(x, 2) / 2 - w], [pibls.Dirichlet(w, 0), pibls.Initial(w, x * (1 - x))]
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", unstable())
+def test_what_is_unstable_is_called_so(name: str) -> None:
+    with pytest.warns(pibls.ConvergenceWarning, match="unstable.*Ripples of a tenth of the width grow by"):
+        solution = pibls.solve(unstable()[name])
+    assert solution.status is pibls.Status.UNSTABLE
+    assert solution.error.max == np.inf
+
+
+def test_what_is_stable_is_not_called_unstable() -> None:
+    w = U(x, t)
+    line = pibls.Interval(x, 0, 1).during(t, 0, 1)
+    walls, start = pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))
+    rest, wrap = pibls.Initial(w.diff(t), 0), pibls.Periodic(w, x)
+    last = pibls.Condition(sp.Eq(w, sp.sin(sp.pi * x)), on=sp.Eq(t, 1))
+    for equation, conditions in [
+        (w.diff(t) - w.diff(x, 2) - 1000 * w, [walls, start]),
+        (w.diff(t) + w.diff(x, 2) / 9, [walls, last]),
+        (w.diff(t, 2) + w.diff(t) - w.diff(x, 2) - w, [walls, start, rest]),
+        (w.diff(t, 2) + w.diff(x, 4), [wrap, start, rest]),
+        (w.diff(t) + w.diff(x, 2) + w.diff(x, 4) / 1000, [wrap, start]),
+        (w.diff(t) + w.diff(x, 3), [wrap, start]),
+    ]:
+        problem = pibls.Problem(line, [equation], conditions)
+        assert growth_of(lower(problem), problem.domain) is None
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_what_is_told_where_everything_leaves(told: int) -> None:
+    """u_t + u_x = 0: at x = 1 the equation decides, and what is said there fits or does not."""
+    w = U(x, t)
+    exact = sp.sin(x - t)
+    conditions = [pibls.Dirichlet(w, exact, on=sp.Eq(x, 0)), pibls.Initial(w, sp.sin(x))]
+    conditions.append(pibls.Dirichlet(w, told * exact, on=sp.Eq(x, 1)))
+    problem = pibls.Problem(pibls.Interval(x, 0, 1).during(t, 0, 1), [w.diff(t) + w.diff(x)], conditions)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solution = pibls.solve(problem, tol=1e-8)
+    assert solution.converged == bool(told)
+    if not told:
+        assert solution.status is pibls.Status.NO_SOLUTION
+        assert "on Eq(x, 1) by 8" in str(caught[0].message)

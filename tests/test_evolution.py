@@ -34,7 +34,7 @@ SIDES = pibls.Dirichlet(u, 0, on=sp.Or(sp.Eq(x, 0), sp.Eq(x, 1)))
         (pibls.Problem(LINE, [v.diff(t, 2) - sp.sin(v)], [pibls.Initial(v, 1)]), None),  # a rate is missing
         (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))]), (1, 3)),
         (pibls.Problem(ROD, [HEAT], [pibls.Periodic(u, x), pibls.Initial(u, 1)]), (1, 3)),
-        (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 0, on=sp.Eq(t, 3))]), None),
+        (pibls.Problem(ROD, [HEAT], [pibls.Dirichlet(u, 0), pibls.Dirichlet(u, 0, on=sp.Eq(t, 3))]), (3, 1)),
         (pibls.Problem(BOX, [HEAT], [SIDES, pibls.Dirichlet(u, 0, on=sp.Eq(t, 0))]), (0, 1)),
         (pibls.Problem(BOX, [HEAT], [SIDES, pibls.Dirichlet(u, 0, on=sp.Eq(t, 1))]), (1, 0)),
         (pibls.Problem(BOX, [HEAT], [pibls.Dirichlet(u, 0)]), None),

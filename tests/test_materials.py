@@ -13,7 +13,9 @@ import sympy as sp
 import pibls
 from pibls.basis import Mirrored, Waves
 from pibls.problem.laws import law_at
+from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
+from pibls.search.pieced import Pieced
 
 x, y, z, t = sp.symbols("x y z t")
 u = sp.Function("u")(x, y)
@@ -286,3 +288,28 @@ def test_no_integral_along_an_interface() -> None:
     problem = pibls.Problem(SQUARE, [pibls.div(k * pibls.grad(u))], [pibls.Neumann(u, 0), along])
     with pytest.raises(pibls.ProblemError, match="along a surface on which something jumps"):
         pibls.solve(problem)
+
+
+def test_discs_of_other_material_have_functions_of_their_own() -> None:
+    # Around each disc and in it: two of them close together, 1 : 100, and an ellipse, each to ten digits.
+    discs = [pibls.Disk((x, y), (-0.35, 0.0), 0.3), pibls.Disk((x, y), (0.32, 0.1), 0.3)]
+    k = sp.Piecewise(*((100, d.inside) for d in discs), (1, True))
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
+    bench = Pieced(lower(problem), materials_of(problem))  # type: ignore[arg-type]
+    known = bench.family.around
+    assert [len(k.holes) for k in known].count(2) == 1
+    assert sum(k.decay > 0 for k in known) == 2
+    assert not any(bench.family.gaps)
+    solution = pibls.solve(problem, tol=1e-9)
+    assert solution.converged
+
+
+def test_a_material_that_varies_keeps_its_mirrors() -> None:
+    disc = pibls.Disk((x, y), (0.1, 0.0), 0.4)
+    k = sp.Piecewise((10, disc.inside), (1 + x**2, True))
+    square = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(square, [sp.Eq(-pibls.div(k * pibls.grad(u)), 1)], [pibls.Dirichlet(u, 0)])
+    family = Pieced(lower(problem), materials_of(problem)).family  # type: ignore[arg-type]
+    assert any(family.gaps)
+    assert not any(k.holes for k in family.around)

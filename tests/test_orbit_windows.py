@@ -166,6 +166,14 @@ def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch
         assert 3e-3 < one.asked.residual / before < 3e-2
 
 
+def test_what_an_orbit_is_asked_for_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = orbit_plan()
+    monkeypatch.setattr(OrbitPlan, "_follow", lambda _: None)
+    one.advance()
+    assert 1e-6 < one.asked.residual < 1e-5
+    assert 3e-11 < one.asked.tail < 3e-10
+
+
 def test_places_reports_and_work() -> None:
     one = orbit_plan()
     assert one.offer() is not None

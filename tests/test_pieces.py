@@ -28,7 +28,7 @@ from pibls.search.sizes import NODES, Sized, first_level, waves_in
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree, graded
 from pibls.status import Status
-from pibls.system.products import Boxed
+from pibls.system.boxed import Boxed
 from tests.made import found, plan, plane
 
 x, y = sp.symbols("x y")
@@ -151,7 +151,7 @@ def test_lines_along_which_data_are_looked_at() -> None:
     bench = square("layers")
     made = boxed(bench)
     along = _lines(bench, made)[0][0]
-    functions = 1 + len(made.equation.linear)
+    functions = 1 + len(made.equations[0].linear)
     assert 8 <= len(along(np.array([0.5]))) / functions <= 24
 
 
@@ -370,9 +370,9 @@ def attempted(
     )
     monkeypatch.setattr(CellPlan, "_indicators", lambda *_: (np.full(16, worst), np.ones((16, 2))))
     monkeypatch.setattr(CellPlan, "_hardest", lambda *_: None)
-    monkeypatch.setattr(CellPlan, "_where", lambda *_: None)
+    monkeypatch.setattr(CellPlan, "_where", lambda *_: SimpleNamespace(all=None))
     monkeypatch.setattr(CellPlan, "_whole", lambda self, found: found)
-    monkeypatch.setattr(CellPlan, "_differences", lambda *_: np.zeros(16))
+    monkeypatch.setattr(cellular, "apart_in", lambda *_: np.zeros(16))
     monkeypatch.setattr(CellPlan, "excess", lambda *_: excess)
     monkeypatch.setattr(CellPlan, "scales", lambda *_: np.ones(1))
     monkeypatch.setattr(CellPlan, "tell", lambda *_, **__: None)
@@ -425,7 +425,7 @@ def test_when_the_time_is_over_the_last_division_tells(
 
     monkeypatch.setattr(Attempted, "function", None, raising=False)
     monkeypatch.setattr(cellular, "compare", compare)
-    monkeypatch.setattr(CellPlan, "_where", lambda *_: None)
+    monkeypatch.setattr(CellPlan, "_where", lambda *_: SimpleNamespace(all=None))
     monkeypatch.setattr(CellPlan, "_whole", lambda self, found: found)
     monkeypatch.setattr(CellPlan, "scales", lambda *_: np.ones(1))
     one.conclude()
@@ -481,8 +481,10 @@ def test_products_are_confirmed_where_tails_are_nearly_small_enough(
     tail = times * 0.3 * 1e-8
     now = found(1e-6)
     rows = SimpleNamespace(in_pieces=lambda U: None)
-    monkeypatch.setattr(ProductPlan, "_solve", lambda *_: (now, rows, SimpleNamespace(U=None, moved=0.0)))
-    monkeypatch.setattr(product_plans, "spectra_of", lambda _: [np.full((1, 12), tail)])
+    monkeypatch.setattr(
+        ProductPlan, "_solve", lambda *_: (now, rows, SimpleNamespace(U=None, moved=np.zeros(1)))
+    )
+    monkeypatch.setattr(product_plans, "spectra_of", lambda *_: [np.full((1, 12), tail)])
     monkeypatch.setattr(ProductPlan, "_clashes", lambda *_: False)
     monkeypatch.setattr(ProductPlan, "tell", lambda *_, **__: None)
     monkeypatch.setattr(ProductPlan, "_refine", lambda *_: said.append("refined"))
@@ -510,9 +512,13 @@ def test_what_products_are_asked_for_next(
 def test_sides_that_disagree_in_their_corner(left: float, clash: bool) -> None:
     one = ProductPlan(square("layers"), Budget(0.0, None, 4000))
     one._rounds = 3
-    side = SimpleNamespace(alphas=[(0, 0)], residual=SimpleNamespace(nonlinear=()), known=np.ones(1))
-    rows = SimpleNamespace(residual=lambda _: ([None, np.array([left])], None), groups=[None, side])
-    assert one._clashes(rows, SimpleNamespace(U=None), 1.0) is clash  # type: ignore[arg-type]
+    side = SimpleNamespace(terms=[(0, (0, 0))], residual=SimpleNamespace(nonlinear=()), known=np.ones(1))
+    rows = SimpleNamespace(
+        residual=lambda _: ([None, np.array([left])], None),
+        groups=[None, side],
+        boxed=SimpleNamespace(equations=[None]),
+    )
+    assert one._clashes(rows, SimpleNamespace(U=None), np.ones(1)) is clash  # type: ignore[arg-type]
 
 
 def test_points_ever_closer_to_the_ends() -> None:

@@ -18,9 +18,10 @@ from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
 from pibls.problem.lowering import lower
 from pibls.space import Lattice
+from pibls.system.boxed import Boxed
 from pibls.system.condensed import Condensed
 from pibls.system.nearest import Nearest
-from pibls.system.products import Boxed
+from pibls.system.products import Rows
 
 x, y, z = sp.symbols("x y z")
 
@@ -98,7 +99,7 @@ def test_box_by_box_is_the_same_as_at_once(name: str) -> None:
     boxed = Boxed.of(lower(problem), problem.domain, np.array(problem.domain.bounds))
     assert boxed is not None
     axes = [Splines((0.0, 0.2, 0.6, 1.0), 8, m, r) for m, r in zip(boxed.orders, boxed.repeated, strict=True)]
-    rows = boxed.on(axes)
+    rows = Rows.of(boxed, axes)
     U = np.random.default_rng(0).standard_normal(rows.shape)
     _, L = rows.residual(U)
     condensed, nearest = Condensed.of(rows, L), Nearest.of(rows, L)
@@ -294,3 +295,63 @@ def test_a_source_that_jumps_has_edges_there() -> None:
     X = np.random.default_rng(0).random((3000, 2))
     error = np.abs(solution(*X.T) - exact(X[:, 0]) * np.sin(np.pi * X[:, 1])).max()
     assert error <= solution.error.max
+
+
+v, p = (sp.Function(name)(x, y) for name in "vp")
+w = sp.Function("w")(x, y)
+
+
+def system(left: list[Any], exact: dict[Any, Any], conditions: list[Any]) -> pibls.Problem:
+    """A problem of several unknowns with a given solution, on the unit square."""
+    equations = [sp.Eq(e, e.subs(exact).doit()) for e in left]
+    return pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), equations, conditions)
+
+
+def stirred(held: str) -> tuple[pibls.Problem, dict[Any, Any]]:
+    """Navier and Stokes' equations, with a pressure whose mean or whose value in a point is given."""
+    psi = sp.sin(14 * x + 5 * y) / 10
+    exact = {w: psi.diff(y), v: -psi.diff(x), p: sp.cos(12 * x) * sp.cos(sp.pi * y)}
+    left = [w * f.diff(x) + v * f.diff(y) + p.diff(c) - laplace(f) / 5 for f, c in ((w, x), (v, y))]
+    level = (
+        pibls.Dirichlet(p, 1, on={x: 0, y: 0})
+        if held == "point"
+        else pibls.Condition(sp.Eq(pibls.integral(p), 0))
+    )
+    walls = [pibls.Dirichlet(f, exact[f]) for f in (w, v)]
+    return system([*left, w.diff(x) + v.diff(y)], exact, [*walls, level]), exact
+
+
+def paired() -> tuple[pibls.Problem, dict[Any, Any]]:
+    """Two unknowns with layers at different sides."""
+    exact = {v: sp.exp(-30 * x) * sp.cos(y) + x * y, w: sp.exp(-30 * (1 - y)) * (1 + x)}
+    left = [laplace(v) / 900 - v + w / 3, laplace(w) / 900 - w - v / 2]
+    return system(left, exact, [pibls.Dirichlet(f, exact[f]) for f in (v, w)]), exact
+
+
+@pytest.mark.parametrize("name", ["mean", "point", "layers"])
+def test_systems_are_products_too(name: str) -> None:
+    problem, exact = paired() if name == "layers" else stirred(name)
+    solution = pibls.solve(problem, tol=1e-8, seed=2)
+    assert isinstance(solution.space, Lattice)
+    assert solution.converged
+    X = np.random.default_rng(3).random((3000, 2))
+    for f, wanted in exact.items():
+        values = sp.lambdify((x, y), wanted)(*X.T)
+        assert (
+            np.abs(solution[f](*X.T) - values).max() <= solution[f].error.max <= 2e-8 * np.abs(values).max()
+        )
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_pressure_has_as_many_points_as_functions(repeats: bool) -> None:
+    for edges in ((0.0, 1.0), (0.0, 0.3, 1.0), (0.0, 0.1, 0.4, 1.0)):
+        lighter = Splines(edges, 9, 2, repeats).lighter
+        assert len(np.unique(lighter.joined)) == lighter.functions
+        assert np.all(np.diff(lighter.joined) > 0)
+
+
+def test_a_pressure_that_nothing_holds_is_left_to_others() -> None:
+    problem, _ = stirred("mean")
+    free = pibls.Problem(problem.domain, problem.equations, problem.conditions[:-1])
+    assert Boxed.of(lower(problem), problem.domain, np.array(problem.domain.bounds)) is not None
+    assert Boxed.of(lower(free), free.domain, np.array(free.domain.bounds)) is None

@@ -49,6 +49,11 @@ class Status(Enum):
         "conditions as far as rounding can tell. Look for a missing condition, such as a value where "
         "only derivatives are given, or for an eigenvalue of the operator."
     )
+    UNSTABLE = (
+        "The problem is unstable: ripples in its data grow the faster the finer they are, so that no "
+        "accuracy of the data bounds the error. Give conditions on the other sides too, or "
+        "at the other end of time; or look for the solution that fits measured values, with pibls.fit."
+    )
     NO_SOLUTION = (
         "No solution found: the residual stays large however wide the basis becomes. Equations and "
         "conditions may contradict each other, or the solution is too rough or too steep to resolve."

@@ -53,6 +53,17 @@ class LocalSplines:
             pieces[p] = np.concatenate([edges * scale, own], axis=1)
         return cls(splines, n - 2 * m, numbers, pieces)
 
+    @cached_property
+    def places(self) -> Numbers:
+        """Of each function twice the number of its edge, or the odd number in between of its piece."""
+        out = np.empty(self.splines.functions, dtype=np.intp)
+        m = self.splines.order
+        for p, numbers in enumerate(self.numbers):
+            out[numbers[m : 2 * m]] = 2 * p + 2
+            out[numbers[2 * m :]] = 2 * p + 1
+        out[self.numbers[0, :m]] = 0
+        return out
+
     def table(self, order: int) -> Array:
         """∂^order of the functions of each piece at its nodes, (P, nodes of a piece, n)."""
         s = self.splines

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import roots_jacobi
 
 from pibls.arrays import Array
 from pibls.basis.product import legendre
@@ -115,7 +116,43 @@ class Splines:
         """The points at which a function along this line is taken: as many as there are functions."""
         return np.concatenate([self.nodes, self.extra])
 
+    @property
+    def lighter(self) -> Splines:
+        """Of a pressure beside these: continuous, of two degrees less.
+
+        ∇p and Δu then have as many values to agree in as ∇·u has to vanish in (P_N and P_{N-2}): with one
+        degree less there is a pressure that no equation sees.
+        """
+        return Splines(self.edges, self.size - 2, 1, self.repeats)
+
+    @cached_property
+    def joined(self) -> Array:
+        """As many points as there are continuous functions: where pieces join too, but not at the ends.
+
+        Lobatto's points between two joints, Radau's beside an end. In a corner, ∇·u is known from the sides.
+        """
+        k = self.size - 1
+        between = roots_jacobi(k - 1, 1.0, 1.0)[0]
+        out = []
+        for p, (centre, half) in enumerate(zip(self.centre, self.half, strict=True)):
+            first, last = (not self.repeats and p == 0), (not self.repeats and p == self.pieces - 1)
+            if first:
+                s = _gauss(k + 1)[0] if last else roots_jacobi(k, 1.0, 0.0)[0]
+            else:
+                s = np.append(-1.0, roots_jacobi(k, 0.0, 1.0)[0] if last else between)
+            x = centre + half * s
+            out.append(x if first else np.append(self.edges[p], x[1:]))
+        return np.concatenate(out)
+
     # -- tables --
+
+    def tabled(self, x: Array, order: int) -> Array:
+        """∂^order of the smooth functions at points, (N, functions); those of its own points are kept."""
+        if x is self.nodes:
+            return self.values[order][: len(x)] if order <= self.order else self.table(order)
+        if x is self.traced and order <= self.order:
+            return self.values[order]
+        return self.at(x, order)
 
     def table(self, order: int) -> Array:
         """∂^order of the smooth functions at the nodes, (nodes, functions)."""

@@ -9,17 +9,19 @@ the whole rim.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.basis import Annular, BasisSpec
+from pibls.basis import Annular, BasisSpec, Singular, Tip
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, reduction_of
-from pibls.diagnose.thresholds import ENDS, HOLES, SINGULAR
+from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
+from pibls.domain.piece import Piece
 from pibls.problem.lowering import LoweredProblem, Residual
 
 _SMOOTH = math.cos(math.radians(15.0))  # between normals of neighbours on a rim without corners
@@ -140,9 +142,33 @@ class Around:
     """e^-digits is left out."""
     layers: Layers | None = None
     """Thin layers along the outer boundary."""
+    within: tuple[float, float, float] | None = None
+    """The circle around it, if it is in one …"""
+    decay: float = 0.0
+    """… and what is left of what comes from beyond that circle from one order to the next."""
 
     def __bool__(self) -> bool:
-        return bool(self.holes) or self.layers is not None
+        return bool(self.holes) or self.layers is not None or self.decay > 0.0
+
+    def beside(self, others: Sequence[Around]) -> Around:
+        """With what comes from beyond the circle around it, where that is the rim of a hole of another."""
+        if self.within is None:
+            return self
+        a, b, r = self.within
+        for other in others:
+            for hole in other.holes:
+                if np.abs(np.subtract(hole.centres[0], (a, b, r))).max() < JUNCTIONS.same * r:
+                    return replace(self, decay=hole.decays[0])
+        return self
+
+    def _regular(self, digits: float) -> tuple[BasisSpec, ...]:
+        """R^p cos pθ and r^p sin pθ, or Bessel functions, in the circle."""
+        if self.within is None or not self.decay:
+            return ()
+        a, b, r = self.within
+        orders = range(min(_orders(digits, self.decay), HOLES.most_orders[0]) + 1)
+        terms = ((float(p), 0, 0, delta) for p in orders for delta in (0.0, 0.5 * math.pi)[: 1 + bool(p)])
+        return (Singular(Tip((a, b), 0.0, r, None, 1j, self.kind.rate, self.kind.growth), tuple(terms)),)
 
     def functions(self, share: float = 1.0) -> tuple[BasisSpec, ...]:
         """Those of all holes, of their images and of layers; for a ``share`` below 1, fewer."""
@@ -154,7 +180,8 @@ class Around:
             self.kind.around(i.centre, i.radius, n)
             for i, n in zip(self.images, self._seen(digits), strict=True)
         )
-        return (*own, *seen, *(() if self.layers is None else self.layers.functions(digits)))
+        layers = () if self.layers is None else self.layers.functions(digits)
+        return (*own, *seen, *layers, *self._regular(digits))
 
     def _seen(self, digits: float) -> list[int]:
         decays = [q for hole in self.holes for q in hole.decays]
@@ -166,7 +193,7 @@ class Around:
         seen = self._seen(self.digits)
         parts = [*each, *(m.points(self.images, seen) for m in self.mirrors)]
         parts += [] if self.layers is None else [self.layers.rim(self.digits)]
-        return join(parts, parts[0].points.shape[1])
+        return join(parts, parts[0].points.shape[1] if parts else 2)
 
     def inside(self, domain: Domain, shift: float = 0.0) -> Array:
         """Points around all holes, where the functions do not solve the equation by themselves."""
@@ -189,7 +216,45 @@ def outer_faces(domain: Domain) -> tuple[Face, ...]:
 def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
     """The holes of a plane domain; none where its boundary has no charts."""
     faces = faces_of(domain) if lowered.dimension == 2 and time_of(domain) is None else ()
-    if len(faces) < 2 or not all(face.has_chart and face.dimension == 1 for face in faces):
+    return _around(faces, _kind(lowered), domain) if len(faces) > 1 else Around()
+
+
+def holes_in(lowered: LoweredProblem, piece: Piece) -> Around | None:
+    """The holes of a piece of a plane domain, where other pieces may lie; None where they are not known.
+
+    What its equation asks for, and whether there are such functions, is asked of the piece alone.
+    """
+    if len(piece.coordinates) != 2:
+        return None
+    faces = _outwards(piece)
+    kind = _kind(lowered, piece.division.samples[piece.number][: HOLES.asked])
+    if faces is None or kind is None or kind.depth:
+        return None
+    return _around(faces, kind, piece)
+
+
+def _outwards(piece: Piece) -> tuple[Face, ...] | None:
+    """All faces around a piece, with their normals outwards; None where it has only a part of one."""
+    step = JUNCTIONS.inside * float(lengths_of(piece).min())
+    out = []
+    for face in piece.faces:
+        if not face.has_chart or face.dimension != 1:
+            return None
+        rim = face.at(((np.arange(HOLES.asked) + 0.5) / HOLES.asked)[:, None], _RNG)
+        within, beyond = (
+            np.asarray(piece.contains(rim.points + side * step * rim.normals), dtype=bool) for side in (-1, 1)
+        )
+        if within.all() and not beyond.any():
+            out.append(face)
+        elif beyond.all() and not within.any():
+            out.append(face.flipped())
+        elif within.any() or beyond.any():
+            return None
+    return tuple(out)
+
+
+def _around(faces: tuple[Face, ...], kind: Kind | None, domain: Domain) -> Around:
+    if kind is None or not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
         return Around()
     found: list[Hole] = []
     outer: list[Face] = []
@@ -202,30 +267,45 @@ def holes_of(lowered: LoweredProblem, domain: Domain) -> Around:
         centres = _centres(rim)
         if centres:
             found.append(Hole(loop, centres, length))
-    kind = _kind(lowered)
-    if kind is None:
-        return Around()
+    within = _circle(outer)
     if not found:
-        return Around()
+        return Around(kind=kind, within=within)
     if abs(kind.rate) * min(r for h in found for _, _, r in h.centres) < HOLES.weak:
         kind = replace(kind, rate=0.0)
-    if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > SINGULAR.steepest:
+    if math.hypot(*kind.growth) * float(lengths_of(domain).max()) > HOLES.steepest:
         return Around()
     mirrors = tuple(Mirror.of(face) for face in outer)
     circles = [c for hole in found for c in hole.centres]
     images = mirrored(circles, mirrors, domain, float(lengths_of(domain).min()))
-    complete = tuple(_completed(hole, found, images, faces) for hole in found)
-    return Around(complete, kind, mirrors, images)
+    # Walls that are too far away to see images in still bend what is around a hole.
+    seen = [m.image(np.array([a, b]), r) for m in mirrors for a, b, r in circles]
+    beyond = [(float(at[0]), float(at[1]), r) for at, r in (s for s in seen if s is not None)]
+    beyond += [(*i.centre, i.radius) for i in images]
+    complete = tuple(_completed(hole, found, beyond, faces) for hole in found)
+    return Around(complete, kind, mirrors, images, within=within)
 
 
-def _completed(hole: Hole, holes: list[Hole], images: tuple[Image, ...], faces: tuple[Face, ...]) -> Hole:
+def _circle(outer: Sequence[Face]) -> tuple[float, float, float] | None:
+    """The circle that a boundary is, if it is one."""
+    if len(outer) != 1 or not outer[0].is_closed:
+        return None
+    X = outer[0].at(((np.arange(HOLES.asked) + 0.5) / HOLES.asked)[:, None], _RNG).points
+    middle = X.mean(axis=0)
+    away = np.linalg.norm(X - middle, axis=1)
+    r = float(away.mean())
+    return (float(middle[0]), float(middle[1]), r) if np.ptp(away) < JUNCTIONS.same * r else None
+
+
+def _completed(
+    hole: Hole, holes: list[Hole], beyond: Sequence[tuple[float, float, float]], faces: tuple[Face, ...]
+) -> Hole:
     """With how fast what is around each circle falls with the order, from what it mirrors in turn."""
     (a, b, r), ring = hole.centres[0], None
     is_disc = all(np.linalg.norm(f.dense() - (a, b), axis=1).max() < HOLES.round * r for f in hole.faces)
     if not is_disc and len(hole.faces) == 1:
         ring = Ring.of(hole.faces[0], [face for face in faces if face is not hole.faces[0]])
     others = [c for other in holes if other is not hole for c in other.centres]
-    others += [(*i.centre, i.radius) for i in images]
+    others += beyond
     least = HOLES.fastest if is_disc else HOLES.of_its_shape
     found = (max((_decay(c, other) for other in others), default=0.0) for c in hole.centres)
     return replace(hole, ring=ring, decays=tuple(min(max(q, least), HOLES.slowest) for q in found))
@@ -324,7 +404,7 @@ def _within(rim: Array, X: Array) -> Mask:
     return np.asarray(np.abs(np.nan_to_num(turn)) > math.pi)
 
 
-def _kind(lowered: LoweredProblem) -> Kind | None:
+def _kind(lowered: LoweredProblem, X: Array | None = None) -> Kind | None:
     """Which functions the equations ask for around a hole.
 
     Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}; what has nothing
@@ -332,11 +412,13 @@ def _kind(lowered: LoweredProblem) -> Kind | None:
     no such list: with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
     """
     equations = [r for r in lowered.residuals if r.region.is_inside]
-    forms = [reduction_of(r) for r in equations]
+    forms = [reduction_of(r, X) for r in equations]
     if lowered.unknowns == len(equations) == 1 and forms[0] is not None and forms[0].mu == 1j:
         return Kind(0, forms[0].rate, forms[0].growth)
     if all(form is not None and form.mu == 1j and form.is_plain for form in forms):
         return Kind()
+    if X is not None:
+        return None
     plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
     return Kind(1) if plain else None
 

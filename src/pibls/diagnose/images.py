@@ -81,6 +81,7 @@ def mirrored(
 ) -> tuple[Image, ...]:
     """The images of circles in all mirrors, and those of the images in the next ones."""
     rim = join([m.seen for m in mirrors], 2).points
+    reach = IMAGES.reach if len(circles) <= IMAGES.few else IMAGES.near
     found: list[Image] = []
     last = [(np.array([a, b]), r, -1, k) for k, (a, b, r) in enumerate(circles)]
     for _ in range(2):
@@ -93,7 +94,7 @@ def mirrored(
                 centre, r = seen
                 distance = float(np.linalg.norm(rim - centre, axis=1).min())
                 outside = not bool(np.asarray(domain.contains(centre[None, :]))[0])
-                if not (outside and IMAGES.clear * r < distance < IMAGES.reach * size):
+                if not (outside and IMAGES.clear * r < distance < reach * size):
                     continue
                 if any(math.dist(centre, other.centre) < IMAGES.same * r for other in found):
                     continue

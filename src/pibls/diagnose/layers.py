@@ -161,11 +161,11 @@ def _is_straight(face: Face, length: float) -> bool:
     return long and float(np.abs(ends.normals - ends.normals[0]).max()) < 1e-9
 
 
-def constants_of(r: Residual, d: int) -> Polynomial | None:
-    """P of P(∂)u = f with constant coefficients; else None."""
+def constants_of(r: Residual, d: int, X: Array | None = None) -> Polynomial | None:
+    """P of P(∂)u = f with coefficients that are constant, at points X if there are any given; else None."""
     if r.nonlinear or not r.linear or len({j.unknown for j in r.linear}) != 1:
         return None
-    X = np.random.default_rng(2).random((16, d))
+    X = np.random.default_rng(2).random((16, d)) if X is None else X
     with np.errstate(all="ignore"):
         a = np.nan_to_num(r.coefficients(X, np.zeros_like(X), r.known_data(X)))
     if np.any(np.ptp(a, axis=1) > 1e-12 * np.abs(a).max(axis=1)):
@@ -188,10 +188,10 @@ class Reduction:
         return not self.rate and not any(self.growth)
 
 
-def reduction_of(r: Residual) -> Reduction | None:
+def reduction_of(r: Residual, X: Array | None = None) -> Reduction | None:
     """Of an equation for one unknown with constant coefficients, that is elliptic; else None."""
-    symbol = constants_of(r, 2)
-    if symbol is None or max(map(sum, symbol)) != 2:
+    symbol = constants_of(r, 2, X)
+    if not symbol or max(map(sum, symbol)) != 2:
         return None
     a, b, d = (symbol.get(alpha, 0.0) for alpha in ((2, 0), (1, 1), (0, 2)))
     if 4.0 * a * d - b * b <= 0.0:

@@ -21,6 +21,8 @@ class HoleThresholds:
     most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
     weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
     per_function: float = 2.5  # points of the rim per function around it
+    steepest: float = 60.0  # e-folds over the domain that they may have
+    asked: int = 24  # points of a piece, and of each of its faces, that tell what it is
 
 
 HOLES = HoleThresholds()
@@ -30,7 +32,13 @@ HOLES = HoleThresholds()
 class ImageThresholds:
     """Images of holes in walls (`diagnose.images`)."""
 
-    reach: float = 0.4  # of the smaller side of the box: what is farther away is smooth enough
+    reach: float = 0.6
+    """Of the smaller side of the box: what is farther away is smooth enough.
+
+    A disc in the middle of a square ended at 6e-8 without its images at 0.45 of the side, and with them at
+    8e-11."""
+    few: int = 8  # circles of all holes, above which images stand only within …
+    near: float = 0.4  # … so much of the side: more waves are needed then anyway
     clear: float = 1.02  # an image is that many of its radii away from the domain
     same: float = 1e-3  # of its radius
     per_function: float = 2.0  # points of the wall per function of the images
@@ -147,7 +155,9 @@ class SingularThresholds:
     highest_lower: float = 16.0  # of what a term c·u of the equation brings along …
     poles: int = 16  # orders of rational functions with their pole in a hole
     highest_rich: float = 6.0  # … and of what other terms do
-    steepest: float = 60.0  # e-folds over the domain that functions of a corner or a hole may have
+    steepest: float = 8.0
+    """E-folds over the domain that functions of a corner may have: what grows more is too small in its own
+    corner (four discs with 64 u, e²³: 0.3 instead of 1e-8; an L with 25 u, e⁷: 1e-15)."""
 
 
 SINGULAR = SingularThresholds()

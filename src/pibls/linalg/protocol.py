@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix
@@ -19,6 +19,7 @@ class Factorization(Protocol):
         """The minimum-norm least-squares solution of A w = b."""
 
 
+@runtime_checkable
 class Levered(Factorization, Protocol):
     """Factors that also tell how firmly the rows hold a value, as the search for missing conditions asks."""
 
@@ -27,6 +28,11 @@ class Levered(Factorization, Protocol):
 
     def influence(self, values: Array, changes: Array) -> Array:
         """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of values (N, M): how far changes of b may move a·w together."""
+
+
+def levered(factors: object) -> Levered | None:
+    """Factors themselves, if they tell that."""
+    return factors if isinstance(factors, Levered) else None
 
 
 class LinearSolver(Protocol):

@@ -20,11 +20,12 @@ from pibls.arrays import Array
 from pibls.basis.nodes import nodes_of
 from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
+from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, RATES, SIZES
 from pibls.space import Lattice
-from pibls.system.products import Boxed, Side
+from pibls.system.boxed import Boxed, Side
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,16 @@ class Axes:
             self, edges=tuple(_between(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges))
         )
 
-    def refined(self, spectra: Sequence[Array], limit: float, kept: Sequence[tuple[int, float]]) -> Axes:
+    def refined(
+        self, spectra: Sequence[Array], limit: float, kept: Sequence[tuple[int, float]], power: float = 1.0
+    ) -> Axes:
         """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit.
 
-        Pieces become one where they are far below it, but not across planes that are ``kept``.
+        Pieces become one where they are far below it, but not across planes that are ``kept``. What a piece
+        costs grows as this power of its degrees.
         """
         found = [
-            _finer(e, n, S, limit, {p for a, p in kept if a == i})
+            _finer(e, n, S, limit, {p for a, p in kept if a == i}, power)
             for i, (e, n, S) in enumerate(zip(self.edges, self.sizes, spectra, strict=True))
         ]
         return Axes(tuple(e for e, _ in found), tuple(n for _, n in found))
@@ -96,11 +100,22 @@ def tail_of(S: Array) -> Array:
     return np.asarray(S[:, -max(S.shape[1] // AXES.last, 2) :].max(axis=1))
 
 
-def spectra_of(C: Array) -> list[Array]:
-    """The largest coefficients (P, n) along each axis, of coefficients (P₁, n₁, P₂, n₂, …)."""
-    d = C.ndim // 2
-    A = np.abs(C)
-    return [A.max(axis=tuple(j for j in range(2 * d) if j // 2 != i)) for i in range(d)]
+def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
+    """The largest coefficients (P, n) along each axis, relative to max|u|, of (P₁, n₁, P₂, n₂, …) for each u.
+
+    Of an unknown of fewer degrees the last ones count as the last.
+    """
+    d = parts[0].ndim // 2
+    out = []
+    for i in range(d):
+        most = max(C.shape[2 * i + 1] for C in parts)
+        found = []
+        for C, size in zip(parts, sizes, strict=True):
+            others = tuple(j for j in range(2 * d) if j // 2 != i)
+            S = np.abs(C).max(axis=others) / (size if size > 0 else 1.0)
+            found.append(np.pad(S, ((0, 0), (most - S.shape[1], 0)), mode="edge"))
+        out.append(np.max(found, axis=0))
+    return out
 
 
 def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
@@ -116,7 +131,7 @@ def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
 
 
 def _finer(
-    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float]
+    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float], power: float = 1.0
 ) -> tuple[tuple[float, ...], int]:
     """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
     P = len(edges) - 1
@@ -141,7 +156,7 @@ def _finer(
     for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halved = lacking > 0  # once: more of what is not resolved at all would be too many
-        total = float(size * (P + halved.sum() + levels.sum()))
+        total = float(size**power * (P + halved.sum() + levels.sum()))
         if best is None or total < best[0]:
             best = total, size, halved
     assert best is not None
@@ -208,7 +223,8 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
     rng = bench.stream(7, 1)
     count = AXES.looked[d]
     low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
-    for held in (None, *boxed.sides):
+    given: list[tuple[Residual, Side | None]] = [(e, None) for e in boxed.equations]
+    for r, held in [*given, *((side.residual, side) for side in boxed.sides)]:
         free = [i for i in range(d) if held is None or i != held.axis]
         t = [(np.arange(count) + rng.random(count)) / count for _ in free]
         X = np.zeros((count ** len(free), d))
@@ -216,7 +232,7 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
         if held is not None:
             X[:, held.axis] = held.end
         X = low + lengths * X
-        size = np.nan_to_num(np.abs(_data(boxed, held, X)[0]))
+        size = np.nan_to_num(np.abs(_data(r, held, X)[0]))
         chosen = [X[np.argmax(size)]]
         for _ in range(AXES.lines - 1):
             # The next largest that is not next to those.
@@ -226,25 +242,24 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
             chosen.append(X[np.argmax(np.where(far, size, -1.0))])
         chosen += list(X[rng.integers(len(X), size=AXES.lines)])
         for axis in free:
-            out[axis].append(_through(boxed, held, np.array(chosen), axis))
+            out[axis].append(_through(r, held, np.array(chosen), axis))
     return out
 
 
-def _through(boxed: Boxed, held: Side | None, places: Array, axis: int) -> Along:
+def _through(r: Residual, held: Side | None, places: Array, axis: int) -> Along:
     """t ↦ data and coefficients at t along lines through some places, (functions, N)."""
 
     def values(t: Array) -> Array:
         X = np.repeat(places, len(t), axis=0)
         X[:, axis] = np.tile(t, len(places))
-        found = _data(boxed, held, X)
+        found = _data(r, held, X)
         return found.reshape(len(found) * len(places), len(t))
 
     return values
 
 
-def _data(boxed: Boxed, held: Side | None, X: Array) -> Array:
+def _data(r: Residual, held: Side | None, X: Array) -> Array:
     """What is given, and the coefficients, (functions, N)."""
-    r = boxed.equation if held is None else held.residual
     normals = np.zeros_like(X)
     if held is not None:
         normals[:, held.axis] = 2.0 * held.end - 1.0

@@ -44,6 +44,10 @@ class Budget:
     """What was done so far (`search.work`)."""
     _paces: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Work and seconds of each plan."""
+    _asked: float = 0.0
+    """When it was asked last whether there is still time, …"""
+    _last: float = 0.0
+    """… and how long before that."""
     _told: float = 0.0
     """When the callback was called last."""
 
@@ -86,8 +90,11 @@ class Budget:
 
         ``until``: another time than the limit.
         """
-        limit = self.time_limit if until is None else until
-        if limit is not None and self.spent > limit:
+        limit, spent = self.time_limit if until is None else until, self.spent
+        pieces = self._last, spent - self._asked
+        self._last, self._asked = pieces[1], spent
+        # What is asked of the same step again and again takes about as long as it did: two steps tell.
+        if limit is not None and (spent > limit or spent + min(pieces) > LOOP.beyond * limit):
             raise OutOfTimeError
         if self.callback is not None and self.spent > self._told + LOOP.silence:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)

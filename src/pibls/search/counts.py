@@ -41,9 +41,15 @@ def default_points(spec: Choice, domain: Domain, density: float) -> Points:
     if d > COUNTS.plain:
         faces = [min(face, COUNTS.most_on_faces * nodes / (2 * d)) for face in faces]
     boundary = int(2 * space * max(faces[:space]) * (_longer(domain) if d == 2 else 1.0))
-    if any(getattr(part, "is_crowded", False) for part in getattr(spec, "parts", ())):
+    if crowded(spec):
         boundary *= COUNTS.crowded
     return Points(int(density * nodes), boundary, int(faces[-1]), rule="sobol", boundary_rule=rule)
+
+
+def crowded(spec: Choice) -> bool:
+    """Whether some of its functions need more points on the boundary: those of corners."""
+    parts = (*getattr(spec, "parts", ()), *getattr(spec, "specs", ()))
+    return any(getattr(part, "is_crowded", False) or crowded(part) for part in parts)
 
 
 def _longer(domain: Domain) -> float:

@@ -34,8 +34,9 @@ from pibls.search.estimate import (
     unknowns_at,
 )
 from pibls.search.evolution import surplus_of
+from pibls.search.growth import growth_of, told_at_outflow
 from pibls.search.loop import Search
-from pibls.search.thresholds import DEFAULT
+from pibls.search.thresholds import DEFAULT, GROWTH
 from pibls.search.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
@@ -43,6 +44,7 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
+_CLEARLY = 1e-2  # of its terms: what a rough solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -94,9 +96,13 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
-    surplus = surplus_of(lowered, domain)
+    surplus = surplus_of(lowered, domain) or told_at_outflow(lowered, domain)
     if surplus:
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
+    if "growth" not in problem.derived:
+        problem.derived["growth"] = growth_of(lowered, domain)
+    if problem.derived["growth"] is not None:
+        return _unstable(problem, request, budget)
     if "corners" not in problem.derived:
         wedges = worst_wedges(lowered, domain)
         found = () if wedges else worst_corners(lowered, domain)
@@ -141,21 +147,49 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
 
 
+def _unstable(problem: Problem, request: Request, budget: Budget) -> Answer:
+    """What is unstable is asked of a few waves, which may find that its data are those of a solution."""
+    few = replace(budget, max_nodes=min(budget.max_nodes, GROWTH.nodes))
+    bench = replace(_bench(problem, request), evolution=None)
+    answer = _searched(bench, request, few, None, divided=False)
+    if answer.status.converged:
+        return answer
+    notes = answer.notes | {"growth": problem.derived["growth"]}
+    return replace(answer, status=Status.UNSTABLE, estimator=lambda: UNCHECKED, notes=notes)
+
+
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
     """What begins with more than it needs is followed without that, and judged by it."""
     names = {r.name for r in surplus}
     labels = distinct([c.label for c in problem.conditions])
     kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
     reduced = Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
-    answer = _run(reduced, request, budget)
+    # A contradiction shows in a rough solution as well as in a good one.
+    rough = replace(request, tol=max(request.tol, DEFAULT.loose))
+    if rough.tol > request.tol:
+        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _CLEARLY)
+        if answer.status is Status.NO_SOLUTION:
+            return answer
+    return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
+
+
+def _judged_by(
+    problem: Problem, surplus: list[Residual], request: Request, answer: Answer, clearly: float
+) -> Answer:
+    """An answer with what it leaves of conditions that it was not asked for.
+
+    Where that is known, and more than ``clearly`` relative to their terms, there is none.
+    """
     part = replace(lower(problem), residuals=tuple(surplus))
-    where = place(part, problem.domain, Points(1, 1, _SURPLUS), np.random.default_rng(request.seed))
+    where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), np.random.default_rng(request.seed))
     judged, _ = residuals_at(part, where, answer.space, answer.weights, box_of(problem.domain))
     norms = norms_by_name(judged)
     answer = replace(answer, residuals=answer.residuals | norms)
-    if max(n.relative for n in norms.values()) <= max(10.0 * request.tol, DEFAULT.small):
+    missed = max(n.relative for n in norms.values())
+    if missed <= max(10.0 * request.tol, DEFAULT.small, clearly) or not np.isfinite(answer.estimator().max):
         return answer
-    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED)
+    notes = answer.notes | {"told": {name: n.max for name, n in norms.items()}}
+    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -175,10 +209,13 @@ def _searched(
     budget: Budget,
     later: Callable[[], Enrichment] | None,
     around: Callable[[], Bench | None] | None = None,
+    *,
+    divided: bool = True,
 ) -> Answer:
     check = None if request.time_limit is None else budget.check
     bench = replace(bench, engine=bench.engine.watched(check, budget.tell_share))
     search = Search(bench, budget, request.points, request.method, request.guess, later, around)
+    search.divided = divided
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt
@@ -202,7 +239,7 @@ def _lost(
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
-    if found is not None and getattr(found.space, "is_line", False):
+    if found is not None and found.space.is_line:
         # What grew out of an error is no size to measure it by: what counts is what was there before.
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)

@@ -36,6 +36,8 @@ class Search:
     """What weak corners and holes bring, tried when nothing else is nearly there."""
     around: Callable[[], Bench | None] | None = None
     """The problem with waves around the holes of its domain, tried at the same time."""
+    divided: bool = True
+    """Whether domain and time may be divided."""
     plans: list[Plan] = field(default_factory=list)
     status: Status = Status.NODE_LIMIT
     winner: Plan | None = None
@@ -56,7 +58,7 @@ class Search:
             alone = bool(self.bench.extra.fields)
             self.plans = [*([] if alone else self.plans), self._waves(self.bench, self.bench.extra)]
         faces = self.bench.lowered.interfaces
-        if self.points is not None or self.method is not None:
+        if not self.divided or self.points is not None or self.method is not None:
             return
         orbit = self._orbit()
         if not self.bench.extra.strong and not faces.planes and (orbit or self.bench.evolution is None):

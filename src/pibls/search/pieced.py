@@ -7,6 +7,7 @@ each piece for its own functions; on the interfaces those of `problem.materials`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,8 +19,10 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.quasi import sobol
 from pibls.basis.scale import scale_for
+from pibls.diagnose.holes import Around, holes_in
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS
-from pibls.domain import box_of
+from pibls.domain import Boundary, box_of, lengths_of, time_of
+from pibls.domain.face import join
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem import Region
@@ -27,13 +30,15 @@ from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 from pibls.search.enrich import Enrichment
 from pibls.search.family import WaveFamily
-from pibls.search.thresholds import ENRICH, PIECED
+from pibls.search.thresholds import ENRICH, PIECED, WAVES
 from pibls.space import Field, Pieces, Space, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.known import Placed
 from pibls.system.points import Points, PointSet
 from pibls.system.streaming import StreamedSystem, held_or_streamed
 from pibls.system.system import System
+
+Rims = dict[tuple[int, int], Boundary]
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class PerPiece:
     specs: tuple[BasisSpec, ...]
     fields: tuple[Field, ...] = ()
     """Functions of several unknowns and pieces together."""
+    nodes: int | None = None
+    """Waves in all, without what corners and gaps bring."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
         """None for a box: `Pieced` draws for the pieces."""
@@ -52,13 +59,23 @@ class PerPiece:
     def size(self) -> int:
         return sum(s.size for s in self.specs) + sum(f.size for f in self.fields)
 
+    @property
+    def spread(self) -> int:
+        """What needs points all over its piece."""
+        return sum(getattr(s, "spread", s.size) for s in self.specs) + sum(f.size for f in self.fields)
+
 
 @dataclass(frozen=True)
 class PieceFamily:
-    """N ↦ bases: waves in every piece, and waves in the mirror of every gap."""
+    """N ↦ bases: waves in every piece, and what is around its gaps.
+
+    Where the equation of a piece has functions around holes (`diagnose.holes`), these; else waves in the
+    mirror of every gap.
+    """
 
     gaps: tuple[tuple[tuple[tuple[float, ...], float], ...], ...]
     dimension: int
+    around: tuple[Around, ...] = ()
 
     @property
     def stretch(self) -> tuple[float, ...]:
@@ -68,8 +85,15 @@ class PieceFamily:
     @property
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
-        some = any(self.gaps)
-        return tuple(1.0 if mine or not some else PIECED.filling for mine in self.gaps)
+        holed = [bool(mine) or bool(k.holes) for mine, k in zip(self.gaps, self._known, strict=True)]
+        rest = (PIECED.filled if k.decay else PIECED.filling for k in self._known)
+        return tuple(
+            1.0 if mine or not any(holed) else share for mine, share in zip(holed, rest, strict=True)
+        )
+
+    @property
+    def _known(self) -> tuple[Around, ...]:
+        return self.around or (Around(),) * len(self.gaps)
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -77,10 +101,23 @@ class PieceFamily:
         return tuple(w * (1.0 + PIECED.mirror * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
 
     def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
-        """About ``nodes`` functions in all, at ``shrink`` times the scale of the scale-width rule."""
+        """About ``nodes`` waves in all, at ``shrink`` times the scale of the scale-width rule.
+
+        What is known around gaps comes besides.
+        """
+        known = self.known(nodes)
         unit = nodes / sum(self.shares)
-        specs = [self._of(unit * w, g, shrink) for w, g in zip(self._first, self.gaps, strict=True)]
-        return PerPiece(tuple(specs))
+        specs = [
+            self._of(unit * w, g, shrink, k.functions(shrink) if k else ())
+            for w, g, k in zip(self._first, self.gaps, known, strict=True)
+        ]
+        return PerPiece(tuple(specs), nodes=nodes)
+
+    def known(self, nodes: int) -> tuple[Around, ...]:
+        """What is around the gaps of each piece, as many functions as fit to that many waves."""
+        share = 2.0 * nodes / (WAVES.first.get(self.dimension, 1) * sum(self.shares))
+        digits = PIECED.digits + PIECED.per_doubling * math.log2(max(share, 1.0))
+        return tuple(replace(k, digits=digits) if k else k for k in self._known)
 
     def others(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
         """None: pieces are in few dimensions."""
@@ -90,12 +127,18 @@ class PieceFamily:
         """None: waves of a piece lean nowhere."""
         return []
 
-    def _of(self, nodes: float, mine: Sequence[tuple[tuple[float, ...], float]], shrink: float) -> BasisSpec:
+    def _of(
+        self,
+        nodes: float,
+        mine: Sequence[tuple[tuple[float, ...], float]],
+        shrink: float,
+        known: Sequence[BasisSpec],
+    ) -> BasisSpec:
         waves = self._waves(nodes, shrink)
-        if not mine:
+        if not mine and not known:
             return waves
         beside = self._waves(PIECED.mirror * nodes, shrink)
-        return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine)))
+        return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine), *known))
 
     def _waves(self, nodes: float, shrink: float) -> Waves:
         nodes = max(int(nodes) // 2 * 2, 2)
@@ -117,8 +160,11 @@ class Pieced:
     @cached_property
     def family(self) -> PieceFamily:
         division = self.materials.division
-        found = (division.gaps(i) for i in range(len(division)))
-        return PieceFamily(tuple(found), self.lowered.dimension)
+        timed = time_of(self.materials.domain) is not None
+        known = [None if timed else holes_in(self.lowered, piece) for piece in self.materials.closed]
+        gaps = (division.gaps(i) if k is None else () for i, k in enumerate(known))
+        found = [Around() if k is None else k for k in known]
+        return PieceFamily(tuple(gaps), self.lowered.dimension, tuple(k.beside(found) for k in found))
 
     @property
     def blocks(self) -> float:
@@ -134,7 +180,7 @@ class Pieced:
         """The same with singular functions, each in its piece."""
         own = [replace(extra.within(p.locates), fields=()) for p in self.pieces]
         specs = (cast("BasisSpec", e.joined(s, share)) for e, s in zip(own, spec.specs, strict=True))
-        return PerPiece(tuple(specs), extra.reduced_fields(share))
+        return PerPiece(tuple(specs), extra.reduced_fields(share), spec.nodes)
 
     def drawn(self, spec: Any, rng: np.random.Generator) -> Space:
         """The space of a basis: one for each piece, or the same kind in all of them."""
@@ -154,7 +200,7 @@ class Pieced:
         assert together is not None
         sizes = [together.bases[i * self.lowered.unknowns].size for i in range(len(self.pieces))]
         counts = [_share(points, size / max(sum(sizes), 1), self.lowered.dimension) for size in sizes]
-        found = self.placed(counts, rng, fitted=True)
+        found = self.placed(counts, rng, self._rims(sum(sizes)))
         everything = replace(
             self.lowered,
             residuals=tuple(r for r, _ in found),
@@ -164,12 +210,15 @@ class Pieced:
         return held_or_streamed(everything, where, together)
 
     def placed(
-        self, counts: Sequence[Points], rng: np.random.Generator, *, fitted: bool = False
+        self, counts: Sequence[Points], rng: np.random.Generator, rims: Rims | None = None
     ) -> list[tuple[Residual, PointSet]]:
-        """Every statement in each piece and on each interface, with its points there."""
+        """Every statement in each piece and on each interface, with its points there; those that are fitted
+        have more of them at ``rims``."""
         out: list[tuple[Residual, PointSet]] = []
+        fitted = rims is not None
         for number in range(len(self.pieces)):
-            for (region, pieces), there in self._regions(number, counts, rng, fitted).items():
+            more = None if rims is None else rims.get((number, -1))
+            for (region, pieces), there in self._regions(number, counts, rng, fitted, more).items():
                 out += [
                     (self.materials.own(r, pieces), there)
                     for r in self.lowered.residuals
@@ -181,6 +230,10 @@ class Pieced:
                 p, q = r.region.pieces  # type: ignore[attr-defined]
                 finer = max(counts[p], counts[q], key=lambda c: c.boundary)
                 known[r.region] = self._on(r.region, finer, rng, fitted)
+                more = None if rims is None else rims.get((p, q))
+                if more is not None:
+                    there = PointSet((more.points,), more.normals)
+                    known[r.region] = PointSet.joined([known[r.region], there])
             out.append((r, known[r.region]))
         return out
 
@@ -207,8 +260,31 @@ class Pieced:
         kept = away(found.sites[0]) > PIECED.away
         return PointSet.joined([PointSet((found.sites[0][kept],), found.normals[kept]), *parts])
 
+    def _rims(self, nodes: int) -> Rims:
+        """What functions around gaps need: points of the interface of two pieces, or of one piece with -1."""
+        division, out = self.materials.division, dict[tuple[int, int], list[Boundary]]()
+        for number, known in enumerate(self.family.known(nodes)):
+            if not known:
+                continue
+            rim = known.rim()
+            beyond = (
+                rim.points + JUNCTIONS.inside * float(lengths_of(self.pieces[number]).min()) * rim.normals
+            )
+            others = np.full(len(beyond), -1)
+            inside = np.asarray(self.materials.domain.contains(beyond), dtype=bool)
+            others[inside] = division.locate(beyond[inside])
+            for other in np.unique(others).tolist():
+                pair = (number, -1) if other < 0 else (min(number, other), max(number, other))
+                out.setdefault(pair, []).append(rim.select(others == other))
+        return {pair: join(parts, 2) for pair, parts in out.items()}
+
     def _regions(
-        self, number: int, counts: Sequence[Points], rng: np.random.Generator, fitted: bool
+        self,
+        number: int,
+        counts: Sequence[Points],
+        rng: np.random.Generator,
+        fitted: bool,
+        more: Boundary | None = None,
     ) -> dict[tuple[Region, tuple[int, ...]], PointSet]:
         """The points of all regions in a piece, by the pieces of their sites."""
         found: dict[Region, PointSet] = {}
@@ -224,6 +300,8 @@ class Pieced:
                 found[r.region] = self._kept(there, piece)
         if fitted and self.extra:
             found = self._corners[number].placed(found)
+        if more is not None:
+            found = Enrichment(rim=more).placed(found)
         out: dict[tuple[Region, tuple[int, ...]], PointSet] = {}
         for region, there in found.items():
             if not len(there):

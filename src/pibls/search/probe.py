@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg import Factorization, RidgeQR
-from pibls.linalg.matrix import Matrix, is_finite
-from pibls.linalg.protocol import Levered
+from pibls.linalg import RidgeQR
+from pibls.linalg.matrix import Matrix, as_matrix, is_finite
+from pibls.linalg.protocol import Levered, levered
 from pibls.search.bench import Bench
 from pibls.search.estimate import Norms
 from pibls.solver import Outcome
@@ -51,12 +51,13 @@ def probed_at(
 
     Those of a nonlinear solve that ended early are cut off: what they find soft is looked at exactly.
     """
-    if system.is_linear and hasattr(outcome.factors, "influence"):
-        return _probed(bench, system, cast("Levered", outcome.factors), outcome.w, key)
+    found_with = levered(outcome.factors)
+    if system.is_linear and found_with is not None:
+        return _probed(bench, system, found_with, outcome.w, key)
     J, _ = system.linearise(system.values(outcome.w))
     if not is_finite(J):
         return UNPROBED
-    known = outcome.factors if system.is_linear or not exactly else None
+    known = None if exactly else found_with
     found = _probed(bench, system, _factors(J, known), outcome.w, key)
     if system.is_linear or exactly or found.stiffness > bench.limits.suspect:
         return found
@@ -92,12 +93,10 @@ def _probed(
     return Probed(least, _EPS * factors.influence(np.array(softest), system.terms(w)))
 
 
-def _factors(J: Matrix, known: Factorization | None) -> Levered:
+def _factors(J: Matrix, known: Levered | None) -> Levered:
     """The factors of J: the known ones where they serve."""
-    if hasattr(known, "influence"):
-        return cast("Levered", known)
-    made = RidgeQR().factor(J)
-    return cast("Levered", made.factored() if hasattr(made, "factored") else made)
+    made: Any = RidgeQR().factor(J) if known is None else known
+    return cast("Levered", made.factored() if as_matrix(J).is_streamed and known is None else made)
 
 
 def left_over(bench: Bench, space: Space, w: Array, residuals: Mapping[str, Norms]) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +23,14 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.thresholds import PRODUCTS
+from pibls.search.thresholds import CELLS, PRODUCTS
 from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import Solved, solved
 from pibls.space import Space
 from pibls.status import Status
-from pibls.system.products import Boxed, Rows
+from pibls.system.boxed import Boxed
+from pibls.system.products import Rows
 
 
 @dataclass
@@ -41,11 +43,14 @@ class ProductPlan(Plan):
     axes: Axes | None = None
     _rounds: int = 0
     _ended: bool = False
+    _in_vain: bool = False
     _last: tuple[float, float] | None = None
     """Work and largest tail of the last attempt."""
     _rate: float = 1.0
     _found: tuple[Attempt, Rows, Solved] | None = None
-    """The last attempt, with its rows."""
+    """The last attempt, with its rows, …"""
+    _before: tuple[Attempt, Rows, Solved] | None = None
+    """… and the one before."""
 
     def __post_init__(self) -> None:
         bench = self.bench
@@ -57,7 +62,7 @@ class ProductPlan(Plan):
 
     @property
     def made_no_progress(self) -> bool:
-        return self.best is None or super().made_no_progress
+        return self.best is None or self._in_vain or super().made_no_progress
 
     @property
     def _most(self) -> int:
@@ -90,10 +95,11 @@ class ProductPlan(Plan):
         if made is None:
             self._ended = True
             return
-        found, rows, result = self._found = made
+        self._before, self._found = self._found, made
+        found, rows, result = made
         bench = self.bench
-        size = float(found.sizes.max())
-        spectra = [S / size if size > 0 else S for S in spectra_of(rows.in_pieces(result.U))]
+        sizes = self.scales(found)
+        spectra = spectra_of(rows.in_pieces(result.U), sizes)
         worst = max(float(tail_of(S).max()) for S in spectra)
         if self._last is not None and worst > 0:
             self._rate = math.log10(max(self._last[1], 1e-300) / worst)
@@ -102,19 +108,35 @@ class ProductPlan(Plan):
         if self.best is None or not self.error.checked:
             self.best = found
         self.tell(found, None, cells=len(self.axes.lattice(1)))
-        if self._clashes(rows, result, size):
+        if self._clashes(rows, result, sizes):
             self._ended = True
             return
         limit = bench.limits.cell_tail * bench.tol
-        floor = worst < 1e-9 and (self._rate < 0.05 or worst < 10.0 * result.moved) and self._rounds > 1
+        floor = (
+            worst < 1e-9
+            and (self._rate < 0.05 or worst < 10.0 * _share(result.moved, sizes))
+            and self._rounds > 1
+        )
         if worst > PRODUCTS.close * limit and not floor:
             self._refine(spectra, limit)
             return
         self._confirm(found, rows, result, spectra, floor)
 
+    def conclude(self) -> None:
+        """As long as divisions gain, the last one changed more than it left."""
+        if self._before is None or self._found is None or self.error.checked or self._rate < CELLS.gaining:
+            return
+        self.best = self._found[0]
+        self.error = self._compared(*self._found, *self._before)
+
+    def settle(self) -> None:
+        self.conclude()
+
     def _refine(self, spectra: list[Array], limit: float) -> None:
         assert self.axes is not None
-        finer = self.axes.refined(spectra, limit, self.bench.lowered.interfaces.planes)
+        assert self._found is not None
+        power = PRODUCTS.eliminated if self._found[2].eliminations else 1.0
+        finer = self.axes.refined(spectra, limit, self.bench.lowered.interfaces.planes, power)
         if finer == self.axes:
             self._ended = True
         self.axes = finer
@@ -140,7 +162,7 @@ class ProductPlan(Plan):
         elif floor:
             self.status = Status.FLOOR
         elif excess <= bench.tol:
-            self._ended = True  # two that agree, on what is no solution
+            self._ended = self._in_vain = True  # two that agree, on what is no solution
         else:
             # Errors fall as tails do.
             worst = max(float(tail_of(S).max()) for S in spectra)
@@ -162,29 +184,31 @@ class ProductPlan(Plan):
             _looked_at(np.union1d(a.edges, b.edges), per, most, rng)
             for a, b in zip(rows.axes, others.axes, strict=True)
         ]
-        D = _on(rows, result.U, lines) - _on(others, other.U, lines)
-        worst = np.abs(D)
-        error = compare(found.function, second.function, 1, bench.where)
-        size = max(float(found.sizes.max()), 1e-300)
+        same = [lines] * len(rows.spaces)
+        D = np.abs(np.array(_on(rows, result.U, same)) - np.array(_on(others, other.U, same)))
+        error = compare(found.function, second.function, len(D), bench.where)
         known = bench.rounding(found.sizes)
         # The last step of either: how far rounding in the equations moves the solution.
-        moved = np.array([size * max(result.moved, other.moved)])
+        moved = np.maximum(result.moved, other.moved)
         rounding = moved if known is None else np.maximum(moved, known)
-        seen = np.array([worst.max()]) * bench.limits.safety / bench.limits.misfit
+        seen = D.reshape(len(D), -1).max(axis=1) * bench.limits.safety / bench.limits.misfit
+        worst = D.max(axis=0)
         error = at_least(error, np.maximum(misfits(bench, found.residuals), seen), rounding)
         per_box = np.zeros([a.pieces for a in rows.axes])
         np.maximum.at(per_box, np.ix_(*(a.locate(t) for a, t in zip(rows.axes, lines, strict=True))), worst)
         self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
         return error
 
-    def _clashes(self, rows: Rows, result: Solved, size: float) -> bool:
+    def _clashes(self, rows: Rows, result: Solved, sizes: Array) -> bool:
         """Whether sides that give values disagree where they meet."""
         if self._rounds < 3:
             return False
         left, _ = rows.residual(result.U)
-        for g, r in zip(rows.groups[1:], left[1:], strict=True):
-            values = len(g.alphas) == 1 and not any(g.alphas[0]) and not g.residual.nonlinear
-            if values and float(np.abs(r).max()) > PRODUCTS.clash * size * float(np.abs(g.known).max()):
+        many = len(rows.boxed.equations)
+        for g, r in zip(rows.groups[many:], left[many:], strict=False):
+            k, alpha = g.terms[0]
+            values = len(g.terms) == 1 and not any(alpha) and not g.residual.nonlinear
+            if values and float(np.abs(r).max()) > PRODUCTS.clash * sizes[k] * float(np.abs(g.known).max()):
                 return True
         return False
 
@@ -193,25 +217,25 @@ class ProductPlan(Plan):
         assert boxed is not None
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
-            rows = boxed.on(axes.splines(boxed))
+            rows = Rows.of(boxed, axes.splines(boxed))
             result = solved(rows, self._first_guess(rows))
             if result is None or not result.holds:
                 self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
                 return None
-            lattice = axes.lattice(1)
-            w = _by_box(rows.in_pieces(result.U))
+            lattice = axes.lattice(len(rows.spaces))
+            w = np.concatenate([_by_box(C, axes.sizes) for C in rows.in_pieces(result.U)])
             judged, values = judge(bench, lattice, w)
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
         work = multiplied(axes.functions, result.solves, result.triangular)
-        work += result.eliminations * eliminated(len(lattice), max(lattice.sizes))
+        work += result.eliminations * eliminated(len(lattice), len(rows.spaces) * math.prod(lattice.sizes))
         self.budget.charge(self, work, seconds)
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
         return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
 
     def _first_guess(self, rows: Rows) -> Array:
         """Where a problem that is not linear begins."""
-        lines = [a.traced for a in rows.axes]
+        lines = [[a.traced for a in axes] for axes in rows.spaces]
         if rows.boxed.is_linear:
             return np.zeros(rows.shape)
         if self._found is not None:
@@ -222,8 +246,17 @@ class ProductPlan(Plan):
             function = self.start.function
         if function is None:
             return np.zeros(rows.shape)
-        X = np.stack(np.meshgrid(*lines, indexing="ij"), -1).reshape(-1, len(lines))
-        return rows.interpolated(unknowns_at(*function, X, 1)[0].reshape([len(t) for t in lines]))
+        values = []
+        for unknown, along_axes in enumerate(lines):
+            X = np.stack(np.meshgrid(*along_axes, indexing="ij"), -1)
+            here = unknowns_at(*function, X.reshape(-1, len(along_axes)), len(lines))[unknown]
+            values.append(here.reshape(X.shape[:-1]))
+        return rows.interpolated(values)
+
+
+def _share(moved: Array, sizes: Array) -> float:
+    """The largest step, relative to what its unknown is measured against."""
+    return float((moved / np.maximum(sizes, 1e-300)).max())
 
 
 def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> Array:
@@ -239,14 +272,18 @@ def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> A
     return np.sort(np.concatenate([t.ravel(), *ends]))
 
 
-def _on(rows: Rows, U: Array, lines: list[Array]) -> Array:
-    """u at the products of points along the axes."""
-    for i, (a, t) in enumerate(zip(rows.axes, lines, strict=True)):
-        U = along(a.at(t, 0), U, i)
-    return U
+def _on(rows: Rows, U: Array, lines: Sequence[Sequence[Array]]) -> list[Array]:
+    """Each unknown at the products of points along the axes."""
+    out = []
+    for axes, V, along_axes in zip(rows.spaces, rows.parts(U), lines, strict=True):
+        for i, (a, t) in enumerate(zip(axes, along_axes, strict=True)):
+            V = along(a.at(t, 0), V, i)
+        out.append(V)
+    return out
 
 
-def _by_box(C: Array) -> Array:
-    """The coefficients as `Lattice` has them, of an array (P₁, n₁, P₂, n₂, …)."""
+def _by_box(C: Array, sizes: Sequence[int]) -> Array:
+    """The coefficients as `Lattice` has them, of an array (P₁, n₁, P₂, n₂, …); missing degrees are zero."""
     d = C.ndim // 2
+    C = np.pad(C, [(0, sizes[i // 2] - C.shape[i] if i % 2 else 0) for i in range(2 * d)])
     return np.ascontiguousarray(C.transpose([*range(0, 2 * d, 2), *range(1, 2 * d, 2)])).ravel()

@@ -239,13 +239,13 @@ class Kept:
             )
             W, steps = first.solve(lowered[0], data, operator, self.last)
             # From the first solution a step or two are enough.
-            other, _ = second.solve(lowered[0], data, operator, (first.space, W[:, 0], REPEATED.near))
+            other, _ = second.solve(lowered[0], data, operator, (first.space, W[:, 0], 0.0))
             u, v = self.judge.values(first.basis, W), self.judge.values(second.basis, other)
             sizes = np.abs(u[0]).max(axis=1)
             residuals = self.judge.residuals(lowered, first.basis, W, sizes)
         out = [self._judged(W[:, k], u, v, k, found, status, steps) for k, found in enumerate(residuals)]
         if out[-1] is not None:
-            self.last = (first.space, W[:, -1], REPEATED.near)
+            self.last = (first.space, W[:, -1], 0.0)
         if operator and out[0] is not None and len(self.places) < REPEATED.snapshots:
             first.remember(lowered[0], W[:, 0])
             second.remember(lowered[0], other[:, 0])

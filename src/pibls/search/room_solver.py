@@ -114,7 +114,7 @@ class RoomSolver:
             going.hear(float(np.abs(change).max()))
             self.steps += 1
             U = U - change
-            size = max(size, float(np.abs(U).max()))  # from nothing, it is known only now
+            size = max(size, float(np.abs(U).max()))  # what begins with 0 has none before
             enough = left_by_newton(self.tail) * size
             if going.is_there(enough) or going.is_rounding(1e3 * enough + 1e-11 * size):
                 break

@@ -100,6 +100,13 @@ class RoomFollower(March[State, int]):
                 return better
         return None
 
+    def _steepest(self, degree: int) -> int:
+        """The degree of a beginning that does not fit."""
+        most = ROOMS.layered[self.places.bench.lowered.dimension]
+        while self.places.columns(degree + 1) <= most:
+            degree += 1
+        return degree
+
     def _begun(self) -> tuple[State, float]:
         self._sizes = np.zeros(self.places.bench.lowered.unknowns)
         return self._resolved(), MARCH.first * self.course.total
@@ -113,7 +120,7 @@ class RoomFollower(March[State, int]):
             self.check(self.evolution.start, -1, 1)
             state = self._at_start(self._room(degree))
             if self._contradicts(state):
-                return self._steep(degree)
+                return self._at_start(self._room(self._steepest(degree)))
             across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
             if across <= wanted:
                 return state
@@ -125,13 +132,6 @@ class RoomFollower(March[State, int]):
             if finer is None:
                 return state
             before, degree = (degree, across), finer
-
-    def _steep(self, degree: int) -> State:
-        """The beginning, at the degree that a layer has."""
-        most = ROOMS.layered[self.places.bench.lowered.dimension]
-        while self.places.columns(degree + 1) <= most:
-            degree += 1
-        return self._at_start(self._room(degree))
 
     def _at_start(self, room: Room) -> State:
         """∂_t^a u(x, t₀) from the initial conditions."""
@@ -194,8 +194,9 @@ class RoomFollower(March[State, int]):
         layered = t in self.layers.values()
         if first and self._contradicts(state):
             layered, h = True, ROOMS.shortest * total
-        easing, tried = Easing(self.demand), self.tries + LINES.hard
+        easing, attempt = Easing(self.demand), -1
         while True:
+            attempt += 1
             self.tries += 1
             self.check(t, -1, 1)
             stop = self.course.reached(t, h)
@@ -214,11 +215,12 @@ class RoomFollower(March[State, int]):
             asked, degree = easing.eased, state.room.degree
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
-            if first and not layered and self.tries > tried and along > asked.tail:
-                # Neither more functions nor shorter windows help: its rates contradict the walls.
-                layered, h, state = True, ROOMS.shortest * total, self._steep(degree)
+            if first and attempt == ROOMS.hard and not layered and along > asked.tail:
+                # Its values fit, and not what they begin to do: u_t = Δu + 1 from 0.
+                layered, h, easing.before = True, ROOMS.shortest * total, None
+                state = self._at_start(self._room(self._steepest(degree)))
                 continue
-            if layered and (first or wide > asked.tail):
+            if layered and wide > asked.tail:
                 if since > LINES.layer[0] * total:
                     return "the beginning is not resolved"
                 window, following, _ = self._accepted(state, U, after, t, stop, sizes, along)

@@ -100,6 +100,9 @@ class WavePlan(Plan):
 
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
+        asked = getattr(spec, "nodes", None)
+        if asked is not None:
+            return int(asked)
         parts = getattr(spec, "parts", ()) if self.extra else ()
         if parts:
             return int(parts[0].size)

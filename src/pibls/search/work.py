@@ -33,6 +33,6 @@ def multiplied(functions: Sequence[int], solves: int, triangular: bool = False) 
     return COSTS.fixed + COSTS.factored * sum(float(n) ** 3 for n in functions) + solves * each
 
 
-def eliminated(boxes: int, size: int) -> float:
-    """Boxes of a plane with so many functions along each axis, each with a QR of its own."""
-    return boxes * (COSTS.eliminated * float(size) ** 6 + COSTS.skeleton * 4.0 * size)
+def eliminated(boxes: int, functions: int) -> float:
+    """Boxes of a plane with so many functions of all unknowns, each eliminated by itself."""
+    return boxes * (COSTS.eliminated * float(functions) ** 3 + COSTS.skeleton * 4.0 * math.sqrt(functions))

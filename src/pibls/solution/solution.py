@@ -85,6 +85,15 @@ class Solution(SolutionDoors):
             )
         if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem)):
             text += f" At the start {', '.join(missing)} is not given."
+        if self.status is Status.UNSTABLE:
+            text += f" Ripples of a tenth of the width grow by {self.notes['growth']:.0f} digits."
+        if self.status is Status.NO_SOLUTION and "told" in self.notes:
+            told = ", ".join(f"{name} by {miss:.1e}" for name, miss in self.notes["told"].items())
+            text = (
+                "No solution: conditions may contradict each other. Some are given where the equation and "
+                f"the others decide already, and what these decide misses {told}. Leave them out, or give "
+                "them at the other end."
+            )
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."

@@ -50,6 +50,8 @@ class Inverse:
                 return self.condensed.solve(r)
             again = self._iterated(self.condensed, L, r, left, _FEWER)
             return self._eliminated(L, r) if again is None else again
+        if not self.rows.boxed.is_plain:
+            return self._eliminated(L, r)
         self.nearest = Nearest.of(self.rows, L)
         if self.nearest is None or (self._is_singular(self.nearest) and not self.nearest.exact):
             return self._eliminated(L, r)
@@ -90,9 +92,9 @@ class Inverse:
         rng = np.random.default_rng(0)
         lengths = self.rows.boxed.box[:, 1] - self.rows.boxed.box[:, 0]
         r = []
-        for g, a in zip(L.groups, L.coefficients, strict=True):
-            natural = [np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha in g.alphas]
+        for g, a in zip(self.rows.groups, L.coefficients, strict=True):
+            natural = [np.prod(lengths ** -np.array(alpha, dtype=float)) for _, alpha in g.terms]
             size = max(float(np.abs(c).max()) * s for c, s in zip(a, natural, strict=True))
             r.append(size * rng.uniform(-1.0, 1.0, g.shape))
-        u = self.rows.values(condensed.solve(r))
-        return not float(np.abs(u).max()) < 1.0 / _SINGULAR
+        r += [np.ones(1)] if self.rows.boxed.single else []
+        return not float(self.rows.sizes(condensed.solve(r)).max()) < 1.0 / _SINGULAR

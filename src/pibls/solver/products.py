@@ -23,6 +23,7 @@ _HOLDS = 1e-7  # the last step, relative, of something that was found
 _LEFT, _ROUGHLY = 1e-9, 1e-3  # what it leaves, of a linear problem and far from a solution
 _MET = 1e-4  # of a side condition on a function as large as the solution: what is left of it at most
 _SHORTEST = 1.0 / 64.0
+_NOTHING = 1e-8  # of the largest unknown: one that is smaller may be zero
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Solved:
     """The coefficients, and how they were found."""
 
     U: Array
-    moved: float
-    """The last step, relative to max|u|: what rounding leaves of a solution."""
+    moved: Array
+    """The last step, max|δu| of each unknown: what rounding leaves of a solution."""
     steps: int
     solves: int
     """How often the nearest sum was solved."""
@@ -47,6 +48,7 @@ def solved(rows: Rows, U: Array) -> Solved | None:
     inverse = Inverse(rows)
     linear = rows.boxed.is_linear
     moves: list[float] = []
+    moved: list[Array] = []
     r, L = rows.residual(U)
     first: Linear = L
     for step in range(_LINEAR if linear else _NEWTON):
@@ -55,10 +57,10 @@ def solved(rows: Rows, U: Array) -> Solved | None:
         D = inverse.apply(L, r, _LEFT if linear else max(min(_ROUGHLY, 0.1 * last), 1e-8))
         if D is None:
             return None
-        move = float(np.abs(rows.values(D)).max())
-        if not np.isfinite(move):
+        move = rows.sizes(D)
+        if not np.isfinite(move).all():
             return None
-        size, damping = float(np.abs(rows.values(U)).max(initial=0.0)), 1.0
+        size, damping = rows.sizes(U), 1.0
         if linear:
             U = U - D
             r, L = rows.residual(U)[0], first
@@ -67,8 +69,10 @@ def solved(rows: Rows, U: Array) -> Solved | None:
             if found is None:
                 return None
             U, r, L, damping = found
-        size = max(size, float(np.abs(rows.values(U)).max(initial=0.0)))
-        moves.append(move / size if size > 0 else 0.0)
+        size = np.maximum(size, rows.sizes(U))
+        moved.append(move)
+        # An unknown that is zero is as large as what rounding leaves of the others.
+        moves.append(float((move / np.maximum(size, max(_NOTHING * float(size.max()), 1e-300))).max()))
         # From rounding on, steps no longer become shorter.
         stuck = step > 0 and damping == 1.0 and moves[-1] < 1e-5 and moves[-1] > 0.3 * moves[-2]
         if moves[-1] <= _ENDED or stuck:
@@ -76,20 +80,19 @@ def solved(rows: Rows, U: Array) -> Solved | None:
     nearest = inverse.nearest
     triangular = nearest is not None and any(a.triangle is not None for a in nearest.factors.axes)
     holds = bool(moves[-1] < _HOLDS) and _are_met(rows, U, r)
-    return Solved(
-        U, min(moves[-2:]), len(moves), inverse.solves, inverse.eliminations, holds, triangular
-    )  # fmt: skip
+    shortest = min(moved[-2:], key=lambda m: float(m.max()))
+    return Solved(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds, triangular)
 
 
 def _are_met(rows: Rows, U: Array, r: list[Array]) -> bool:
     """Whether the conditions hold where they are held: at the nodes of each side, its rim left out."""
-    size = float(np.abs(rows.values(U)).max(initial=0.0))
+    sizes, many = rows.sizes(U), len(rows.boxed.equations)
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
-    for side, g, left in zip(rows.boxed.sides, rows.groups[1:], r[1:], strict=True):
+    for side, g, left in zip(rows.boxed.sides, rows.groups[many:], r[many:], strict=False):
         inner = left[tuple(slice(0, 1 if i == side.axis else len(a.nodes)) for i, a in enumerate(rows.axes))]
-        natural = [float(np.prod(lengths ** -np.array(alpha, dtype=float))) for alpha in g.alphas]
+        natural = [sizes[k] * np.prod(lengths ** -np.array(alpha, dtype=float)) for k, alpha in g.terms]
         known = [float(np.abs(c).max(initial=0.0)) * s for c, s in zip(g.known, natural, strict=False)]
-        if known and float(np.abs(inner).max()) > _MET * max(known) * size:
+        if known and float(np.abs(inner).max()) > _MET * max(known):
             return False
     return True
 

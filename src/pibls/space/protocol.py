@@ -41,6 +41,11 @@ class Space(Protocol):
         return ()
 
     @property
+    def is_line(self) -> bool:
+        """Whether time is the only coordinate, in windows."""
+        return False
+
+    @property
     def reach(self) -> tuple[int, float, float] | None:
         """Along which axis it is known only from where to where; None: everywhere."""
         return None

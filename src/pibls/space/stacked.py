@@ -15,7 +15,6 @@ from pibls.arrays import Array
 from pibls.basis.chebyshev import alike, derivative, polynomials
 from pibls.problem import Jet
 from pibls.space.protocol import Space
-from pibls.space.whole import Whole
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Stacked:
     @classmethod
     def of(cls, parts: Sequence[Space]) -> Stacked | None:
         """The windows as one; None where some are of another kind."""
-        whole = [p for p in parts if isinstance(p, Whole)]
+        whole = [p.whole for p in parts if p.whole is not None]
         if len(whole) != len(parts):
             return None
         bases = alike([b for p in whole for b in p.bases])

@@ -34,7 +34,6 @@ class Windows(Space):
 
     @property
     def is_line(self) -> bool:
-        """Whether time is the only coordinate."""
         return self._stacked is not None
 
     @property

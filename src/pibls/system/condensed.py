@@ -7,6 +7,8 @@ values and derivatives on the edges between the boxes, a sparse matrix that is f
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
@@ -14,14 +16,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dgetrf
+from scipy.linalg.lapack import dgetrf, dtrtrs
 from scipy.sparse.linalg import splu
 
 from pibls.arrays import Array
 from pibls.basis.local import LocalSplines
 from pibls.basis.splines import Numbers
 from pibls.linalg.kronecker import along
+from pibls.linalg.patience import go_on
+from pibls.system.boxed import Side
 from pibls.system.products import Group, Linear, Rows
 
 _ENTRIES = 6e7
@@ -32,9 +35,10 @@ _ENTRIES = 6e7
 class Condensed:
     """The rows of a problem in the plane, factored."""
 
-    axes: tuple[LocalSplines, LocalSplines]
-    scales: Array = field(repr=False)
-    """What the rows of each box are divided by, (boxes, rows)."""
+    rows: Rows = field(repr=False)
+    spaces: tuple[tuple[LocalSplines, LocalSplines], ...] = field(repr=False)
+    scales: tuple[Array, ...] = field(repr=False)
+    """What the rows of each box are divided by."""
     boxes: tuple[_Box, ...] = field(repr=False)
     inner: Numbers = field(repr=False)
     outer: Numbers = field(repr=False)
@@ -43,6 +47,8 @@ class Condensed:
     """The numbers of all functions of edges."""
     sides: Array = field(repr=False)
     """What the rows on the sides are divided by."""
+    once: tuple[Array, ...] = field(repr=False)
+    """What the own functions of each box add to what is asked once, by their right side."""
     factors: Any = field(repr=False)
     exact = True
 
@@ -51,38 +57,62 @@ class Condensed:
         """None where there are more axes than two, or it would be too large, or is singular."""
         if len(rows.axes) != 2:
             return None
-        (P, a, n), (Q, b, k) = ((s.pieces, s.size - s.order, s.size) for s in rows.axes)
-        if P * Q * a * b * n * k > _ENTRIES:
+        P, Q = (a.pieces for a in rows.axes)
+        inside = rows.groups[: len(rows.boxed.equations)]
+        known: dict[int, LocalSplines] = {}
+        for axes in rows.spaces:
+            for a in axes:
+                if id(a) not in known:
+                    known[id(a)] = LocalSplines.of(a)
+        spaces = tuple((known[id(a)], known[id(b)]) for a, b in rows.spaces)
+        total = rows.starts[-1]
+        numbers, mine = [], []
+        for (X, Y), start in zip(spaces, rows.starts, strict=False):
+            n, k = X.splines.size, Y.splines.size
+            number = X.numbers[:, None, :, None] * Y.splines.functions + Y.numbers[None, :, None, :]
+            numbers.append(start + number.reshape(P * Q, n * k))
+            own = np.logical_and.outer(np.arange(n) >= n - X.own, np.arange(k) >= k - Y.own)
+            mine.append(own.ravel())
+        if rows.boxed.single:
+            numbers.append(np.full((P * Q, 1), total))
+            mine.append(np.zeros(1, dtype=bool))
+        number, own = np.concatenate(numbers, axis=1), np.concatenate(mine)
+        if sum(math.prod(g.shape) for g in inside) * number.shape[1] > _ENTRIES:
             return None
-        X, Y = axes = LocalSplines.of(rows.axes[0]), LocalSplines.of(rows.axes[1])
-        number = (X.numbers[:, None, :, None] * rows.axes[1].functions + Y.numbers[None, :, None, :]).reshape(
-            P * Q, n * k
-        )
-        mine = np.logical_and.outer(np.arange(n) >= n - X.own, np.arange(k) >= k - Y.own).ravel()
-        scales, boxes = np.ones((P * Q, a * b)), []
-        for i, block in enumerate(_blocks(rows.groups[0], linear.coefficients[0], axes)):
+        inner, outer = number[:, own], number[:, ~own]
+        skeleton = _dissected(rows, spaces, np.unique(outer))
+        place = np.full(rows.shape[0], -1, dtype=np.intp)
+        place[skeleton] = np.arange(len(skeleton))
+        asked = _asked_once(rows, spaces)
+        scales, boxes, parts, once, first = [], [], [], [], 0
+        last = np.zeros(len(skeleton))
+        for block, outside, inside_ in zip(_blocks(rows, linear, spaces), outer, inner, strict=True):
+            go_on()
             size = np.abs(block).max(axis=1)
-            scales[i] = np.where(size > 0, size, 1.0)
-            block /= scales[i][:, None]
-            box = _Box.of(block[:, mine], block[:, ~mine])
+            scales.append(np.where(size > 0, size, 1.0))
+            block /= scales[-1][:, None]
+            box = _Box.of(block[:, own], block[:, ~own])
             if box is None:
                 return None
             boxes.append(box)
-        total = rows.axes[0].functions * rows.axes[1].functions
-        outer = number[:, ~mine]
-        skeleton = np.unique(outer)
-        place = np.full(total, -1, dtype=np.intp)
-        place[skeleton] = np.arange(len(skeleton))
-        left = np.array([box.left for box in boxes])
-        many = left.shape[1]
-        row = np.broadcast_to(np.arange(P * Q * many).reshape(P * Q, many, 1), left.shape)
-        column = np.broadcast_to(place[outer][:, None, :], left.shape)
-        parts = [(left.ravel(), row.ravel(), column.ravel())]
-        first = P * Q * many
-        for side, g, c in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
-            V, row, column = _side(side.axis, side.end, g, c, axes)
-            parts.append((V.ravel(), (first + row).ravel(), place[column].ravel()))
-            first += len(V)
+            many = len(box.left)
+            row = np.broadcast_to(np.arange(first, first + many)[:, None], box.left.shape)
+            column = np.broadcast_to(place[outside], box.left.shape)
+            parts.append((box.left.ravel(), row.ravel(), column.ravel()))
+            first += many
+            if asked is not None:
+                once.append(box.through(asked[inside_]))
+                last[place[outside]] -= once[-1] @ box.coupled
+        for side, g, c in zip(
+            rows.boxed.sides, rows.groups[len(inside) :], linear.coefficients[len(inside) :], strict=True
+        ):
+            for V, row, column in _side(rows, side, g, c, spaces):
+                parts.append((V.ravel(), (first + row).ravel(), place[column].ravel()))
+            first += len(_held(rows, side, g))
+        if asked is not None:
+            last += asked[skeleton]
+            parts.append((last, np.full(len(last), first), np.arange(len(last))))
+            first += 1
         V, row, column = (np.concatenate(p) for p in zip(*parts, strict=True))
         if first != len(skeleton):
             return None
@@ -90,38 +120,94 @@ class Condensed:
         size = np.asarray(abs(A).max(axis=1).todense()).ravel()
         size = np.where(size > 0, size, 1.0)
         try:
-            factors = splu(sparse.csc_matrix(sparse.diags(1.0 / size) @ A))
+            factors = splu(sparse.csc_matrix(sparse.diags(1.0 / size) @ A), permc_spec="NATURAL")
         except RuntimeError:
             return None
         return cls(
-            axes, scales, tuple(boxes), number[:, mine], outer, skeleton,
-            size, factors,
+            rows, spaces, tuple(scales), tuple(boxes), inner, outer, skeleton, size, tuple(once), factors
         )  # fmt: skip
 
     def solve(self, left: list[Array]) -> Array:
         """U for which the rows are these."""
-        X, Y = self.axes
-        sx, sy = X.splines, Y.splines
-        R = left[0].reshape(sx.pieces, sx.size - sx.order, sy.pieces, sy.size - sy.order)
-        R = R.transpose(0, 2, 1, 3).reshape(len(self.scales), -1) / self.scales
-        halves = [box.forth(r) for box, r in zip(self.boxes, R, strict=True)]
+        rows = self.rows
+        many = len(rows.boxed.equations)
+        cuts = [_cuts(g, rows) for g in rows.groups[:many]]
+        where = product(*(range(a.pieces) for a in rows.axes))
+        halves = []
+        for box, scale, (p, q) in zip(self.boxes, self.scales, where, strict=True):
+            r = [part[xs[p], ys[q]].ravel() for part, (xs, ys) in zip(left, cuts, strict=False)]
+            halves.append(box.forth(np.concatenate(r) / scale))
         b = [r for _, r in halves]
-        b += [(r if r.shape[0] == 1 else r[: len(sx.nodes)]).ravel() for r in left[1:]]
-        u = self.factors.solve(np.concatenate(b) / self.sides)
-        U = np.zeros(sx.functions * sy.functions)
-        U[self.skeleton] = u
+        b += [
+            r.ravel()[: len(_held(rows, side, g))]
+            for side, g, r in zip(rows.boxed.sides, rows.groups[many:], left[many:], strict=False)
+        ]
+        if rows.boxed.single:
+            through = sum(t @ own for t, (own, _) in zip(self.once, halves, strict=True))
+            b.append(left[-1] - through)
+        U = np.zeros(rows.shape)
+        U[self.skeleton] = self.factors.solve(np.concatenate(b) / self.sides)
         for box, (own, _), inner, outer in zip(self.boxes, halves, self.inner, self.outer, strict=True):
             U[inner] = box.back(own, U[outer])
-        found = U.reshape(sx.functions, sy.functions)
-        return np.asarray(along(Y.change, along(X.change, found, 0), 1))
+        changed = [
+            along(Y.change, along(X.change, V, 0), 1)
+            for (X, Y), V in zip(self.spaces, rows.parts(U), strict=True)
+        ]
+        return np.concatenate([*(V.ravel() for V in changed), U[rows.starts[-1] :]])
+
+
+def _dissected(
+    rows: Rows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...], numbers: Numbers
+) -> Numbers:
+    """The functions of edges in the order of elimination: those on the line between two halves come last.
+
+    In a plane of 12 x 16 boxes that leaves 0.6 of the entries of an order by degrees, and takes a third of
+    its time.
+    """
+    where = np.zeros((len(numbers), 2), dtype=np.intp)
+    for (X, Y), start, stop in zip(spaces, rows.starts, rows.starts[1:], strict=False):
+        mine = (start <= numbers) & (numbers < stop)
+        each = np.divmod(numbers[mine] - start, Y.splines.functions)
+        where[mine] = np.stack([X.places[each[0]], Y.places[each[1]]], axis=1)
+    alone = numbers >= rows.starts[-1]
+    for i, a in enumerate(rows.axes):
+        alone |= (where[:, i] == 0) & a.repeats  # both ends are one
+
+    def ordered(chosen: Numbers, low: Numbers, high: Numbers) -> list[Numbers]:
+        i = int(np.argmax(high - low))
+        if not len(chosen) or high[i] - low[i] <= 2:
+            return [chosen]
+        middle = (low[i] + high[i] + 2) // 4 * 2
+        z = where[chosen, i]
+        left, right = high.copy(), low.copy()
+        left[i] = right[i] = middle
+        halves = [*ordered(chosen[z < middle], low, left), *ordered(chosen[z > middle], right, high)]
+        return [*halves, chosen[z == middle]]
+
+    whole = np.array([2 * a.pieces for a in rows.axes], dtype=np.intp)
+    parts = ordered(np.flatnonzero(~alone), np.zeros_like(whole), whole)
+    return np.asarray(numbers[np.concatenate([*parts, np.flatnonzero(alone)])])
+
+
+def _asked_once(rows: Rows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]) -> Array | None:
+    """What is asked once, by the local functions."""
+    if not rows.boxed.single:
+        return None
+    parts = [
+        along(Y.change.T, along(X.change.T, V, 0), 1)
+        for (X, Y), V in zip(spaces, rows.parts(rows.single[0]), strict=True)
+    ]
+    return np.concatenate([*(V.ravel() for V in parts), np.zeros(1)])
 
 
 @dataclass(frozen=True)
 class _Box:
     """P [A, C] = [L₁; L₂] [U, X] + [0, left]: the own functions of a box eliminated from its rows."""
 
-    factors: Array = field(repr=False)
-    """L and U in one."""
+    square: Array = field(repr=False)
+    """L₁ and U in one, column by column."""
+    below: Array = field(repr=False)
+    """L₂."""
     order: Numbers = field(repr=False)
     coupled: Array = field(repr=False)
     """X."""
@@ -138,59 +224,101 @@ class _Box:
         for i, j in enumerate(swaps):
             order[[i, j]] = order[[j, i]]
         C = C[order]
-        X = solve_triangular(factors[:own], C[:own], lower=True, unit_diagonal=True, check_finite=False)
-        return cls(factors, order, X, C[own:] - factors[own:] @ X)
+        # As LAPACK wants it: otherwise each solve would begin with a copy.
+        square, below = np.asfortranarray(factors[:own]), np.ascontiguousarray(factors[own:])
+        X, _ = dtrtrs(square, C[:own], lower=1, unitdiag=1)
+        return cls(square, below, order, np.ascontiguousarray(X), C[own:] - below @ X)
 
     def forth(self, r: Array) -> tuple[Array, Array]:
         """The right side of its own functions, and what is left of that of the others."""
-        own, r = self.factors.shape[1], r[self.order]
-        y = solve_triangular(self.factors[:own], r[:own], lower=True, unit_diagonal=True, check_finite=False)
-        return y, r[own:] - self.factors[own:] @ y
+        own, r = len(self.square), r[self.order]
+        y, _ = dtrtrs(self.square, r[:own], lower=1, unitdiag=1)
+        return y, r[own:] - self.below @ y
+
+    def through(self, row: Array) -> Array:
+        """A row in its own functions, as one in their right side."""
+        return np.asarray(dtrtrs(self.square, row, trans=1)[0])
 
     def back(self, y: Array, u: Array) -> Array:
         """Its own functions, from those of its edges."""
-        own = self.factors.shape[1]
-        return np.asarray(solve_triangular(self.factors[:own], y - self.coupled @ u, check_finite=False))
+        return np.asarray(dtrtrs(self.square, y - self.coupled @ u)[0])
 
 
-def _blocks(g: Group, coefficients: Array, axes: tuple[LocalSplines, LocalSplines]) -> Iterator[Array]:
+def _cuts(g: Group, rows: Rows) -> list[list[slice]]:
+    """Which of the points along each axis lie in each of its pieces."""
+    out = []
+    for a, t in zip(rows.axes, g.lines, strict=True):
+        ends = np.searchsorted(a.locate(t), np.arange(a.pieces + 1))
+        out.append([slice(int(low), int(high)) for low, high in itertools.pairwise(ends)])
+    return out
+
+
+def _blocks(
+    rows: Rows, linear: Linear, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
+) -> Iterator[Array]:
     """Box by box the rows in its functions, (rows, functions)."""
-    X, Y = axes
-    tables = [{k: axis.table(k) for k in {alpha[i] for alpha in g.alphas}} for i, axis in enumerate(axes)]
-    (P, a, n), (Q, b, k) = (X.table(0).shape, Y.table(0).shape)
-    terms = [(alpha, c.reshape(P, a, Q, b)) for alpha, c in zip(g.alphas, coefficients, strict=True)]
-    for p, q in product(range(P), range(Q)):
-        out = np.zeros((a, b, n, k))
-        for order, table in tables[0].items():
-            # What is the same along the first axis is added up first.
-            along_y = sum(
-                c[p, :, q, :, None] * tables[1][alpha[1]][q] for alpha, c in terms if alpha[0] == order
-            )
-            out += table[p][:, None, :, None] * np.asarray(along_y)[:, :, None, :]
-        yield out.reshape(a * b, n * k)
+    inside = rows.groups[: len(rows.boxed.equations)]
+    known: dict[tuple[int, int, int], Array] = {}
+
+    def table(local: LocalSplines, t: Array, order: int) -> Array:
+        key = (id(local), id(t), order)
+        if key not in known:
+            known[key] = local.at(t, order)[1]
+        return known[key]
+
+    cuts = [_cuts(g, rows) for g in inside]
+    for p, q in product(*(range(a.pieces) for a in rows.axes)):
+        lines = []
+        for i, (g, a, (xs, ys)) in enumerate(zip(inside, linear.coefficients, cuts, strict=False)):
+            here, there = xs[p], ys[q]
+            parts = []
+            for unknown, (X, Y) in enumerate(spaces):
+                shape = (here.stop - here.start, there.stop - there.start, X.splines.size, Y.splines.size)
+                out = np.zeros(shape)
+                mine = [(alpha, c) for (k, alpha), c in zip(g.terms, a, strict=True) if k == unknown]
+                for order in {alpha[0] for alpha, _ in mine}:
+                    # What is the same along the first axis is added up first.
+                    along_y = sum(
+                        c[here, there, None] * table(Y, g.lines[1], alpha[1])[there]
+                        for alpha, c in mine
+                        if alpha[0] == order
+                    )
+                    left = table(X, g.lines[0], order)[here]
+                    out += left[:, None, :, None] * np.asarray(along_y)[:, :, None, :]
+                parts.append(out.reshape(shape[0] * shape[1], -1))
+            if rows.boxed.single:
+                parts.append(np.full((len(parts[0]), 1), rows.shared[i]))
+            lines.append(np.concatenate(parts, axis=1))
+        yield np.concatenate(lines)
+
+
+def _held(rows: Rows, side: Side, g: Group) -> Array:
+    """Where along a side its condition holds: corners belong to those across the first axis."""
+    return g.lines[1] if side.axis == 0 else rows.axes[0].nodes
 
 
 def _side(
-    axis: int, end: int, g: Group, c: Array, axes: tuple[LocalSplines, LocalSplines]
-) -> tuple[Array, Numbers, Numbers]:
-    """Values, rows and columns of a condition on a side; corners belong to those across the first axis."""
-    across, beside = axes[axis], axes[1 - axis]
-    level = g.lines[axis]
-    t = g.lines[1 - axis] if axis == 0 else beside.splines.nodes
+    rows: Rows, side: Side, g: Group, c: Array, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
+) -> Iterator[tuple[Array, Numbers, Numbers]]:
+    """Values, rows and columns of a condition on a side, for each of the unknowns in it."""
+    axis, level, t = side.axis, g.lines[side.axis], _held(rows, side, g)
     c = c.reshape(len(c), -1)[:, : len(t)]
-    piece, _ = beside.at(t, 0)
-    m = across.splines.order
-    p = across.splines.pieces - 1 if end else 0
-    chosen = np.arange(m, 2 * m) if end else np.arange(m)  # the functions of that edge
-    V = np.zeros((len(t), m, beside.splines.size))
-    for alpha, w in zip(g.alphas, c, strict=True):
-        T = across.at(level, alpha[axis])[1][0]
-        B = beside.at(t, alpha[1 - axis])[1]
-        V += w[:, None, None] * T[chosen][None, :, None] * B[:, None, :]
-    one, two = across.numbers[p, chosen], beside.numbers[piece]
-    if axis == 0:
-        column = one[None, :, None] * beside.splines.functions + two[:, None, :]
-    else:
-        column = two[:, None, :] * across.splines.functions + one[None, :, None]
-    row = np.broadcast_to(np.arange(len(t))[:, None, None], V.shape)
-    return V, row, np.broadcast_to(column, V.shape)
+    for unknown in {k for k, _ in g.terms}:
+        across, beside = spaces[unknown][axis], spaces[unknown][1 - axis]
+        piece, _ = beside.at(t, 0)
+        m = across.splines.order
+        p = across.splines.pieces - 1 if side.end else 0
+        chosen = np.arange(m, 2 * m) if side.end else np.arange(m)  # the functions of that edge
+        V = np.zeros((len(t), m, beside.splines.size))
+        for (k, alpha), w in zip(g.terms, c, strict=True):
+            if k == unknown:
+                T = across.at(level, alpha[axis])[1][0]
+                B = beside.at(t, alpha[1 - axis])[1]
+                V += w[:, None, None] * T[chosen][None, :, None] * B[:, None, :]
+        one, two = across.numbers[p, chosen], beside.numbers[piece]
+        if axis == 0:
+            column = one[None, :, None] * beside.splines.functions + two[:, None, :]
+        else:
+            column = two[:, None, :] * across.splines.functions + one[None, :, None]
+        row = np.broadcast_to(np.arange(len(t))[:, None, None], V.shape)
+        yield V, row, rows.starts[unknown] + np.broadcast_to(column, V.shape)

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.products import Linear, Rows
+from pibls.system.products import Group, Linear, Rows
 
 _ROUNDS = 8  # of fitting ρ
 SAME = 1e-13
@@ -72,7 +72,7 @@ class Nearest:
     def of(cls, rows: Rows, linear: Linear) -> Nearest | None:
         """None where some axis has no highest derivative of its own."""
         terms: dict[MultiIndex, Array] = {}
-        for alpha, c in zip(rows.groups[0].alphas, linear.coefficients[0], strict=True):
+        for (_, alpha), c in zip(rows.groups[0].terms, linear.coefficients[0], strict=True):
             terms[alpha] = terms[alpha] + c if alpha in terms else c
         parts = nearest_sum(terms, rows.boxed.orders, [a.weights for a in rows.axes])
         if parts is None:
@@ -81,7 +81,7 @@ class Nearest:
         scales, places = [rho], []
         ends: list[list[Array]] = [[] for _ in rows.axes]
         for side, g, a in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
-            scale, row, uniform = _condition(rows, side.axis, g.tables[side.axis], g.alphas, a)
+            scale, row, uniform = _condition(rows, side.axis, g, a)
             if not row.any():
                 return None
             exact = exact and uniform
@@ -90,7 +90,7 @@ class Nearest:
             ends[side.axis].append(row)
         lines, matrices = [], []
         for axis, splines in enumerate(rows.axes):
-            tables = rows.groups[0].tables[axis]
+            tables = rows.groups[0].tables[0][axis]
             operator = sum(c[:, None] * tables[k] for k, c in sums[axis].items())
             ends_here = np.array(ends[axis]).reshape(-1, splines.functions)
             low, high = splines.edges[0], splines.edges[-1]
@@ -135,7 +135,7 @@ class Nearest:
         W = self.factors.solve(R)
         for i, line in enumerate(self.lines):
             W = along(line.free, W, i)
-        return U + W
+        return np.asarray(U + W).ravel()
 
     def _sum(self, U: Array) -> Array:
         out = np.zeros(1)
@@ -168,11 +168,10 @@ def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Arr
         return None
 
 
-def _condition(
-    rows: Rows, axis: int, tables: Sequence[Array], alphas: Sequence[tuple[int, ...]], a: Array
-) -> tuple[Array, Array, bool]:
+def _condition(rows: Rows, axis: int, g: Group, a: Array) -> tuple[Array, Array, bool]:
     """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
+    tables, alphas = g.tables[0][axis], [alpha for _, alpha in g.terms]
     natural = np.array([np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha in alphas])
     scale = np.abs(a * natural.reshape(-1, *(1,) * (a.ndim - 1))).max(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

@@ -95,7 +95,9 @@ class Slice(Place):
 
     @property
     def is_whole_slice(self) -> bool:  # type: ignore[override]
-        return self.relation is None
+        """A relation of the coordinate across it alone, t = 1, holds on all of it."""
+        relation = self.relation
+        return relation is None or relation.expression.free_symbols <= {relation.coordinates[self.axis]}
 
     def holds(self, X: Array) -> Mask:
         return np.ones(len(X), dtype=np.bool_) if self.relation is None else self.relation(X)
@@ -106,7 +108,7 @@ class Slice(Place):
     def follows(self, domain: Domain) -> bool:
         last = len(domain.coordinates) - 1
         start = float(box_of(domain)[-1, 0])
-        return self.axis == last and self.level == start and self.relation is None
+        return self.axis == last and self.level == start and self.is_whole_slice
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         if self.relation is not None:

@@ -7,7 +7,7 @@ when they are wrong, not trust.
 
 from pibls.search.thresholds.evolutions import FOLLOWING, LINES, MARCH, ORBITS, ROOMS, WAYS
 from pibls.search.thresholds.pieces import AXES, CELLS, PRODUCTS, RATES, SEAMS, SIZES
-from pibls.search.thresholds.plans import BENCH, COSTS, COUNTS, FAMILY, LOOP, REPEATED, STARTS
+from pibls.search.thresholds.plans import BENCH, COSTS, COUNTS, FAMILY, GROWTH, LOOP, REPEATED, STARTS
 from pibls.search.thresholds.singular import CORNERED, ENRICH, PIECED, WEDGED
 from pibls.search.thresholds.solving import DEFAULT, WAVES, Thresholds
 
@@ -22,6 +22,7 @@ __all__ = [
     "ENRICH",
     "FAMILY",
     "FOLLOWING",
+    "GROWTH",
     "LINES",
     "LOOP",
     "MARCH",

@@ -235,6 +235,9 @@ class RoomThresholds:
     shortest: float = 2e-4
     """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
     ago."""
+    hard: int = 4
+    """Tries after which the beginning is taken for one that does not fit, though its values do: six of
+    them take 15 s for 1 - r² in a disc that cools, four 10 s."""
     layered: dict[int, int] = field(default_factory=lambda: {3: 650, 4: 650})
     """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
     is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""

@@ -45,6 +45,9 @@ class ProductThresholds:
     rounds: int = 30  # attempts after which nothing more is expected
     usual: dict[int, float] = field(default_factory=lambda: {2: 0.08, 3: 0.04})
     """Work until the tolerance is met, roughly."""
+    eliminated: float = 2.0
+    """The power of its degrees that a piece costs where boxes are eliminated; three in theory, but smaller
+    boxes have more edges."""
     bent: float = 4.0  # times as much where the problem is not linear
     looked: dict[int, tuple[int, int]] = field(default_factory=lambda: {2: (6, 400), 3: (4, 80)})
     """Points of each piece where two solutions are compared, and of an axis at most …"""

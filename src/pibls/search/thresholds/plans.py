@@ -21,6 +21,9 @@ class LoopThresholds:
     """Of what the best plan needs: an attempt that costs less is made where the last one gained."""
     short: float = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
     silence: float = 2.0  # seconds after which a callback is told that an attempt is still under way
+    beyond: float = 1.2
+    """Times the limit: a step that would end after it, if it takes as long as the two before, is not begun.
+    Of a cavity with 3,800 functions a step takes 5 s."""
     slack: float = 1.1  # an attempt that is expected to end that much after the time limit is still begun
 
 
@@ -130,7 +133,6 @@ STARTS = StartThresholds()
 class RepeatedThresholds:
     """When earlier solutions serve for other parameters (`search.repeated`, `search.reduced`)."""
 
-    near: float = 1e-9  # relative residual that a start is said to have, so that no step is regularised
     snapshots: int = 60  # that are kept …
     used: int = 16  # … and how many of them are combined
     holds: float = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
@@ -140,3 +142,21 @@ class RepeatedThresholds:
 
 
 REPEATED = RepeatedThresholds()
+
+
+@dataclass(frozen=True)
+class GrowthThresholds:
+    """Evolutions whose ripples grow the faster the finer they are (`search.growth`)."""
+
+    places: int = 12  # at which coefficients are looked at
+    fine: float = 1e5  # the wave number, times the width, from which …
+    finest: float = 1e6  # … to which
+    faster: float = 5.0
+    """times as fast ripples grow at least: ten times for Laplace's equation, a hundred for heat; the root of
+    ten where a first derivative is alone beside u_tt."""
+    trifle: float = 1e-2  # of |λ|: a real part that may be rounding, or damping of waves
+    seen: float = 62.8  # the wave number, times the width, of which the growth is told: ten waves
+    nodes: int = 512  # waves that may find a solution nevertheless
+
+
+GROWTH = GrowthThresholds()

@@ -40,7 +40,7 @@ class EnrichThresholds:
     levels: int = 12  # held-out points towards a corner, at so many distances …
     angles: int = 5  # … and angles
     beside: float = 1e-9  # of the domain: points as close to a corner are moved away
-    left: tuple[float, ...] = (8.0, 12.0, 15.5, 19.5, 26.0, 33.0, 41.0)
+    left: tuple[float, ...] = (8.0, 12.0, 18.0, 26.0, 33.0, 41.0)
     """E^-left is left out around holes, attempt after attempt."""
     corners: tuple[int, ...] = (500, 1000, 2000, 4000)  # functions at all corners together
     least_share: float = 0.1  # of the highest power: fewer functions than that share of it are no basis
@@ -63,6 +63,9 @@ class PiecedThresholds:
     """Functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …"""
     filling: float = 0.5
     """… and as many waves in each inclusion as outside gave a hundred times the residual)."""
+    filled: float = 0.15  # the same of an inclusion with functions of its own: waves do what is not theirs
+    digits: float = 14.0  # e^-14 is left out around inclusions at first …
+    per_doubling: float = 7.0  # … and e^-7 of that with twice as many waves
     whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
     away: float = 1e-8  # of the domain: as far from a corner are points of an interface
 

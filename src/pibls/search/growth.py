@@ -1,0 +1,112 @@
+r"""det Σ_k A_k(iξ) λᵏ = 0, Re λ → ∞ as |ξ| → ∞: evolutions whose ripples grow the faster the finer they are.
+
+With its coefficients frozen, a linear evolution has solutions exp(λt + iξ·x). Where Re λ grows without bound
+with ξ (heat followed backwards, values and slopes of a harmonic function on one side), no data are exact
+enough: whatever is wrong in them, rounding too, has parts as fine as that. And of what is given at a side
+where everything leaves an equation of first order does not hear.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.domain import Domain, box_of
+from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.regions.points import Points
+from pibls.search.evolution import Evolution, evolution_of
+from pibls.search.thresholds import GROWTH
+
+
+def growth_of(lowered: LoweredProblem, domain: Domain) -> float | None:
+    """The digits that ripples of a tenth of the width gain until the end.
+
+    None where it is no evolution, or ripples that are finer do not grow ever faster, or one cannot tell.
+    """
+    evolution = evolution_of(lowered, domain)
+    inside = [r for r in lowered.residuals if r.region.is_inside]
+    if evolution is None or lowered.dimension < 2 or len(inside) != lowered.unknowns:
+        return None
+    if any(any(j.alpha) for r in inside for j in r.nonlinear):
+        return None
+    axis, box = evolution.axis, box_of(domain)
+    X = np.asarray(domain.interior(GROWTH.places, np.random.default_rng(0)), dtype=float)
+    tables = [r.coefficients(X, np.zeros_like(X), r.known_data(X)) for r in inside]
+    # Where coefficients are the same everywhere, one place is enough.
+    places = np.unique(np.concatenate(tables), axis=1, return_index=True)[1]
+    space = [i for i in range(len(box)) if i != axis]
+    lengths = box[space, 1] - box[space, 0]
+    ends = [GROWTH.fine, GROWTH.finest]
+    gained = []
+    for signs in itertools.product((0.0, 1.0), repeat=len(space)):
+        if not any(signs):
+            continue
+        rates = np.array([[_rate(inside, tables, n, evolution, w * np.array(signs) / lengths, space)
+                           for w in (*ends, GROWTH.seen)] for n in places])  # fmt: skip
+        if not np.isfinite(rates).all():
+            return None
+        if np.all((rates[:, 0] > 0) & (rates[:, 1] > GROWTH.faster * rates[:, 0])):
+            gained.append(float(np.median(rates[:, 2])) * abs(evolution.stop - evolution.start))
+    return max(gained) / math.log(10.0) if gained else None
+
+
+def _rate(
+    inside: Sequence[Residual],
+    tables: Sequence[Array],
+    n: int,
+    evolution: Evolution,
+    xi: Array,
+    space: Sequence[int],
+) -> float:
+    """The largest Re λ at a place, towards the end of the evolution; zero where that is a trifle of |λ|."""
+    many, most = len(inside), max(evolution.orders)
+    A = np.zeros((most + 1, many, many), dtype=complex)
+    for i, (r, table) in enumerate(zip(inside, tables, strict=True)):
+        for j, c in zip(r.linear, table[:, n], strict=True):
+            factor = np.prod([(1j * w) ** j.alpha[k] for w, k in zip(xi, space, strict=True)])
+            A[j.alpha[evolution.axis], i, j.unknown] += c * factor
+    if not most or not np.isfinite(A).all() or min(evolution.orders) < most:
+        return math.nan
+    try:
+        B = -np.linalg.solve(A[-1], np.concatenate(list(A[:-1]), axis=1))
+    except np.linalg.LinAlgError:
+        return math.nan
+    companion = np.eye(most * many, k=many, dtype=complex)
+    companion[-many:] = B
+    roots = np.linalg.eigvals(companion)
+    rates = np.where(np.abs(roots.real) > GROWTH.trifle * np.abs(roots), roots.real, 0.0)
+    return float((rates if evolution.forward else -rates).max())
+
+
+def told_at_outflow(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
+    """The values that are given where u_t + b·∇u + … = 0 carries everything out of the domain."""
+    evolution = evolution_of(lowered, domain)
+    inside = [r for r in lowered.residuals if r.region.is_inside]
+    if evolution is None or lowered.unknowns != 1 or len(inside) != 1 or lowered.dimension < 2:
+        return ()
+    (equation,), axis = inside, evolution.axis
+    first = all(sum(j.alpha) <= 1 for j in equation.jets)
+    if not first or any(any(j.alpha) for j in equation.nonlinear):
+        return ()
+    out = []
+    for i, r in enumerate(lowered.residuals):
+        plain = len(r.linear) == 1 and not r.nonlinear and not any(r.linear[0].alpha)
+        if not plain or not r.region.is_boundary or i in evolution.beginning:
+            continue
+        points = r.region.place(domain, Points(1, GROWTH.places, 1), np.random.default_rng(0))
+        X, normals = points.sites[0], points.normals
+        a = equation.coefficients(X, np.zeros_like(X), equation.known_data(X))
+        carried, rate = np.zeros(len(X)), np.zeros(len(X))
+        for j, c in zip(equation.linear, a, strict=True):
+            if j.alpha[axis]:
+                rate += c
+            elif any(j.alpha):
+                carried += c * normals[:, j.alpha.index(1)]
+        speed = carried * np.sign(rate) * (1.0 if evolution.forward else -1.0)
+        if len(X) and bool((speed > 0).all()):
+            out.append(i)
+    return tuple(out)
