@@ -23,6 +23,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
+from benchmarks.measure import resident
 from pibls.linalg import distributed
 from pibls.linalg.engine import HERE, Here, Share
 from pibls.linalg.threads import sensible_threads
@@ -63,7 +64,9 @@ def spaces(side: int) -> tuple[Bench, Cells]:
 
 def grid(side: int, engine: Any = HERE) -> dict[str, float]:
     """One linear solve in side × side cells: seconds, CPU seconds of this process, error, peak memory."""
+    _warm()
     bench, space = spaces(side)
+    empty = resident()
     clock, began = time.perf_counter(), time.process_time()
     with sensible_threads(1):
         system = cell_system(bench.lowered, bench.domain, space, engine)
@@ -79,6 +82,7 @@ def grid(side: int, engine: Any = HERE) -> dict[str, float]:
         "cpu": time.process_time() - began,
         "assembly": assembled,
         "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+        "empty": empty,
         "tasks": len(system.layout.bundles),
     }
 

@@ -39,6 +39,17 @@ def threads(count: int | None) -> AbstractContextManager[Any]:
     return threadpool_limits(count)  # type: ignore[no-any-return]
 
 
+def resident() -> float:
+    """Bytes that this process has in memory now (Linux), or had at most so far."""
+    import resource
+
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return float(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table, aligned for reading in a terminal too."""
     body = [list(header), *[list(r) for r in rows]]

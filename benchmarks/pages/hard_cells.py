@@ -62,10 +62,16 @@ def _dense(runs: Sequence[Run], dense: Mapping[str, Run]) -> str:
 
 def _grown(runs: Sequence[Run]) -> str:
     rows = [
-        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{r['held'] / 2**30:.3f} GiB")
+        (f"{r['cells']:,}", f"{r['functions']:,}", f"{r['seconds']:.1f}", f"{_taken(r) / 2**30:.3f} GiB",
+         f"{r['held'] / 2**30:.3f} GiB")
         for r in runs
-    ]
-    return table(("cells", "functions", "CPU s", "memory"), rows)
+    ]  # fmt: skip
+    return table(("cells", "functions", "CPU s", "of the process", "traced"), rows)
+
+
+def _taken(run: Run) -> float:
+    """What the process had at most, without what it has when everything is imported."""
+    return float(run["bytes"] - run["empty"])
 
 
 def _shared(runs: Sequence[Run]) -> str:
@@ -99,10 +105,12 @@ def blanks(found: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, str]
         "from_cells": f"{small['cells']:,}",
         "to_cells": f"{large['cells']:,}",
         "ratio": f"{large['seconds'] / small['seconds']:.1f}",
-        "ratio_bytes": f"{large['held'] / small['held']:.2f}",
+        "ratio_bytes": f"{_taken(large) / _taken(small):.2f}",
+        "ratio_held": f"{large['held'] / small['held']:.2f}",
         "first_cells": f"{first['cells']:,}",
         "first_ratio": f"{small['seconds'] / first['seconds']:.1f}",
-        "first_bytes": f"{small['held'] / first['held']:.2f}",
+        "first_bytes": f"{_taken(small) / _taken(first):.2f}",
+        "first_held": f"{small['held'] / first['held']:.2f}",
         "table_shared": _shared(costs["shared"]),
     }
 

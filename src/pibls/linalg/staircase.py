@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pibls.arrays import Array
 
 _PANEL = 64  # columns eliminated at once where rows begin among them: enough for products of matrices
-_BLOCK = 12  # columns whose reflectors are multiplied out: 8 to 16 are as fast, and more of them are kept
+_BLOCK, _WIDER, _WIDE = 12, 24, 192  # columns whose reflectors are multiplied out; more of many columns
 
 Numbers = npt.NDArray[np.intp]
 
@@ -38,7 +38,8 @@ class Below:
 
         if not B.size:
             return cls(B, np.empty((0, len(triangle)), order="F"))
-        R, V, T, _ = lapack.dtpqrt(0, min(_BLOCK, len(triangle)), triangle, B, overwrite_a=1, overwrite_b=1)
+        block = min(_BLOCK if len(triangle) < _WIDE else _WIDER, len(triangle))
+        R, V, T, _ = lapack.dtpqrt(0, block, triangle, B, overwrite_a=1, overwrite_b=1)
         triangle[:] = R  # where it was not done in place
         return cls(V, T)
 

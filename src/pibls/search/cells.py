@@ -23,7 +23,7 @@ from pibls.search.divided import Reference, cell_system, first_tree, sums_divide
 from pibls.search.estimate import Where, at_least, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, walls_of, waves_across
-from pibls.search.seams import Seams
+from pibls.search.seams import Seams, meeting
 from pibls.search.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.thresholds import CELLS
 from pibls.search.unresolved import Frames, apart_in, cells_of, steepness, tails_in, unmet_in
@@ -302,20 +302,12 @@ class CellPlan(Plan):
         more = misfit > smooth
         places, self._at_corner = seams.towards(space.tree.boxes)
         self._places[more] = places[more]
-        return self._around(space.tree.boxes, np.maximum(smooth, misfit)), along
-
-    def _around(self, boxes: Array, indicator: Array) -> Array:
-        """All cells that meet in a singular corner are as far from resolved as the worst of them."""
-        out = indicator.copy()
-        slack = 1e-6 * (boxes[:, :, 1] - boxes[:, :, 0])
-        for cell in np.flatnonzero(self._singular & self._at_corner):
-            place = self._places[cell]
-            meet = ((boxes[:, :, 0] - slack <= place) & (boxes[:, :, 1] + slack >= place)).all(axis=1)
-            meet &= out <= indicator[cell]
-            out[meet] = indicator[cell]
-            self._places[meet] = place
-            self._singular[meet] = self._at_corner[meet] = True
-        return out
+        worst = np.maximum(smooth, misfit)
+        at_corners = self._singular & self._at_corner
+        together = meeting(space.tree.boxes, worst, self._places, at_corners)
+        self._singular |= at_corners
+        self._at_corner |= at_corners
+        return together, along
 
     def _where(self, found: Attempt) -> Where:
         """The points that accept, and some in every cell."""

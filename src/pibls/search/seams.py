@@ -55,3 +55,20 @@ class Seams:
         own = self.own(smooth)
         known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < SEAMS.large
         return np.asarray((own > SEAMS.singular * smooth) & known)
+
+
+def meeting(boxes: Array, indicator: Array, places: Array, at_corners: Mask) -> Array:
+    """All cells that meet in a singular corner are as far from resolved as the worst of them.
+
+    ``places`` and ``at_corners``, which cells are singular there, are those of all of them afterwards.
+    """
+    out = indicator.copy()
+    slack = 1e-6 * (boxes[:, :, 1] - boxes[:, :, 0])
+    for cell in np.flatnonzero(at_corners):
+        place = places[cell]
+        meet = ((boxes[:, :, 0] - slack <= place) & (boxes[:, :, 1] + slack >= place)).all(axis=1)
+        meet &= out <= indicator[cell]
+        out[meet] = indicator[cell]
+        places[meet] = place
+        at_corners[meet] = True
+    return out

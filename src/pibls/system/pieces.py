@@ -161,10 +161,11 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
     """The systems of some cells."""
     systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
     known: dict[int, Array] = {}  # both sides of a face have the same coefficients
-    traces: dict[int, list[Array]] = {}
+    here, traces = {job.cell for job in jobs}, dict[int, list[Array]]()
 
     def of_side(faces: Faces, number: int) -> Array:
-        # Of a neighbour elsewhere all sides, too: as many points at once, or the last digit is another one.
+        if faces.cell not in here:  # its own rows are made elsewhere
+            return replace(faces, sides=faces.sides[number : number + 1]).traces()[0]
         if faces.cell not in traces:
             traces[faces.cell] = faces.traces()
         return traces[faces.cell][number]

@@ -31,6 +31,7 @@ _LOOKED_AT, _BISECTIONS = 64, 24  # places of a joint that the boundary may cut
 _ASIDE = 1e-6  # of a joint: a step to its sides
 _SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
 _FAR = 0.05  # of a joint
+_DIGITS = 2.0**24
 _BESIDE = 4e-15  # of the larger of where the face is and how long the domain is there
 
 Term = tuple[int, MultiIndex, Array | float]
@@ -100,9 +101,11 @@ class Tied:
         P = np.zeros((n * len(self.traces), self.columns), order="F")
         squares = sum(np.einsum("ij,ij->i", T, T) for T in (below, above))
         # About as long as the rows of T, so that neither side of the equation outweighs the other.
-        lengths = np.sqrt(np.reshape(squares, (-1, n)).sum(axis=1) / (2 * n * m))
-        for i, length in enumerate(lengths):
-            P[i * n : (i + 1) * n, i * m : (i + 1) * m] = self.polynomials * -(length or 1.0 / np.sqrt(m))
+        lengths = np.sqrt(np.reshape(squares, (-1, n)).sum(axis=1) / (2 * n))
+        # Without their last digits: those depend on how many points were looked up together.
+        share, exponent = np.frexp(np.where(lengths > 0, lengths, 1.0) / np.sqrt(m))
+        for i, length in enumerate(np.ldexp(np.round(share * _DIGITS) / _DIGITS, exponent)):
+            P[i * n : (i + 1) * n, i * m : (i + 1) * m] = self.polynomials * -length
         return P
 
     def apart(self, residual: Array, sizes: Array, half: float) -> tuple[float, Array]:
