@@ -236,7 +236,7 @@ class WindowPlan(Plan):
         X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
         if len(X) > FOLLOWING.most:
             X = np.concatenate([X[:: len(X) // FOLLOWING.most + 1], X[-1:]])  # the end of time is among them
-        X = X[:: _every(X, followed, FOLLOWING.compared)]
+        X = X[:: -_every(X, followed, FOLLOWING.compared)]  # from the end of time on
         t = bench.where.even[:, e.axis]
         X = X[promised(X[:, e.axis], followed, layers)]
         return Where(X, bench.where.even[promised(t, followed, layers)], e.axis)
