@@ -13,6 +13,7 @@ from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.chain import Places
 from pibls.search.grading import Grading
+from pibls.search.growth import growth_of
 from pibls.search.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
@@ -272,3 +273,16 @@ def test_three_coordinates_of_space() -> None:
     X = np.random.default_rng(2).random((300, 4))
     error = np.abs(solution(*X.T) - sp.lambdify((x, y, z, t), exact)(*X.T)).max()
     assert error <= solution.error.max <= 1e-5
+
+
+def test_currents_that_balance_a_pressure_do_not_grow() -> None:
+    """A root that is zero had a real part of 1e-17, and shallow water that turns was called unstable."""
+    problem = together(
+        [
+            sp.Eq(w.diff(t), -u.diff(x) - v.diff(y)),
+            sp.Eq(u.diff(t), 2 * v - w.diff(x)),
+            sp.Eq(v.diff(t), -2 * u - w.diff(y)),
+        ],
+        [pibls.Periodic(f, x) for f in (u, v, w)] + [pibls.Dirichlet(v, 0, on=ALONG_Y)],
+    )
+    assert growth_of(lower(problem), problem.domain) is None

@@ -78,7 +78,11 @@ def _rate(
     companion = np.eye(most * many, k=many, dtype=complex)
     companion[-many:] = B
     roots = np.linalg.eigvals(companion)
-    rates = np.where(np.abs(roots.real) > GROWTH.trifle * np.abs(roots), roots.real, 0.0)
+    # A root that is zero (currents that balance a pressure) is rounding of the others.
+    sizes = np.abs(roots)
+    rates = np.where(
+        np.abs(roots.real) > np.maximum(GROWTH.trifle * sizes, 1e-12 * sizes.max()), roots.real, 0.0
+    )
     return float((rates if evolution.forward else -rates).max())
 
 

@@ -314,7 +314,8 @@ class LineFollower(March[Held, Resolution]):
         lines, st = self._lines(state.resolution)[0], self._solver.stages
         rates = st.rates(U, state.rates, lines.highest, stop - t)
         moments = lines.at(self.course.moments(t, stop, st.nodes))
-        off = rounding_of(self.places, moments, rates, abs(stop - self.evolution.start))
+        since = abs(stop - self.evolution.start)
+        off = rounding_of(self.places, moments, rates, since, self._solver.left)
         return tails_of(self.places, state.resolution, U, series, self._sizes, off / tail)
 
     def _left(self, state: State, U: Array, t: float, stop: float) -> Array:

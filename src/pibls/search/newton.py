@@ -71,6 +71,8 @@ class WindowSolver:
     tail: float
     """What a window may leave."""
     steps: int = 0
+    left: float = 0.0
+    """What Krylov's steps may have left in the last window, relative."""
     factors: Factors | None = field(default=None, repr=False)
     _varied: int = 0
     """For how many more matrices means over space are not tried: the coefficients vary too much."""
@@ -113,6 +115,7 @@ class WindowSolver:
             if step == 0:
                 going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
             share = LINES.left[lines.highest > 1] if old.in_steps else LINES.left[1]
+            self.left = share * self.tail if old.in_steps else 0.0
             change, left = self._change(old, moments, rates, R, max(share * self.tail, 2e-16) * size)
             going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
             going.ratio = left if left is not None and lines.is_linear else going.ratio

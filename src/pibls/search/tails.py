@@ -88,8 +88,10 @@ def noise_of(
     return noise
 
 
-def rounding_of(places: Places, moments: Moments, rates: list[Array], since: float) -> Array:
-    """What each unknown may be off by after a time because the terms of its equation are rounded.
+def rounding_of(
+    places: Places, moments: Moments, rates: list[Array], since: float, left: float = 0.0
+) -> Array:
+    """What each unknown may be off by after a time: the terms of its equation are rounded, or ``left`` open.
 
     A velocity that stays zero, because a pressure and what turns it balance, is no better known than that.
     """
@@ -102,7 +104,7 @@ def rounding_of(places: Places, moments: Moments, rates: list[Array], since: flo
         rate = np.abs(slopes[own]).min(initial=np.inf)
         if any(own) and rate > 0:
             others = np.abs((slopes * J)[np.logical_not(own)]).max(initial=0.0)
-            out[k] = MARCH.rounded * others * since**highest / rate
+            out[k] = max(MARCH.rounded, 10.0 * left) * others * since**highest / rate
     return out
 
 

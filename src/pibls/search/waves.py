@@ -46,6 +46,8 @@ class WavePlan(Plan):
     _key: int = 0
     _tried: int = 0
     """Widths that were tried."""
+    _asked: int = 0
+    """The last of them."""
     _same: int = 0
     """Doublings that changed nothing."""
 
@@ -73,7 +75,8 @@ class WavePlan(Plan):
             first = int(first * self.bench.pieced.blocks)
         if self.now is None:
             return min(first, self._most)
-        width = self._width(self.now)
+        # What was found may have fewer functions than were asked for: they were asked for again and again.
+        width = max(self._width(self.now), self._asked)
         return None if width >= self._most else min(self._wider(width), self._most)
 
     def _wider(self, width: int) -> int:
@@ -162,6 +165,7 @@ class WavePlan(Plan):
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
+        self._asked = nodes
         nearly = self.is_within_reach
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)

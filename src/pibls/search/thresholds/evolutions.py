@@ -168,7 +168,7 @@ class LineThresholds:
     # -- one window --
     steps: int = 12
     """Of Newton's method on a shape …"""
-    left: tuple[float, float] = (1e-2, 1e-5)
+    left: tuple[float, float] = (1e-3, 1e-5)
     """… and what it may leave, of what a window may, in Krylov's steps of the first order in time, and else:
     a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series
     in time are what is left."""
