@@ -144,10 +144,10 @@ def test_contradictions_are_claimed_where_nothing_changes_any_more(
 def test_when_no_digit_is_left() -> None:
     history = ((1.0, 1e-6), (2.0, 1e-2), (3.0, 0.5), (4.0, 0.5))
     error = ErrorEstimate(0.5, 0.5, history=history)
-    assert _lost(error, 1.0, found(1e-3)) == 3.0
-    assert _lost(error, 1.0, found(1e-3), ((2.5, 3.5), (3.9, 5.0))) is None  # in layers nothing is promised
-    assert _lost(replace(error, history=history[:3]), 1.0, found(1e-3)) is None  # at the very end
-    assert _lost(replace(error, history=history[:2]), 1.0, found(1e-3)) is None
+    assert _lost(error, 1.0, None) == 3.0
+    assert _lost(error, 1.0, None, ((2.5, 3.5), (3.9, 5.0))) is None  # in layers nothing is promised
+    assert _lost(replace(error, history=history[:3]), 1.0, None) is None  # at the very end
+    assert _lost(replace(error, history=history[:2]), 1.0, None) is None
 
 
 # -- one basis --

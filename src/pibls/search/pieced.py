@@ -48,7 +48,7 @@ class PerPiece:
     specs: tuple[BasisSpec, ...]
     fields: tuple[Field, ...] = ()
     """Functions of several unknowns and pieces together."""
-    nodes: int | None = None
+    waves: int | None = None
     """Waves in all, without what corners and gaps bring."""
 
     def draw(self, box: Array, rng: np.random.Generator) -> Basis:
@@ -111,7 +111,7 @@ class PieceFamily:
             self._of(unit * w, g, shrink, k.functions(shrink) if k else ())
             for w, g, k in zip(self._first, self.gaps, known, strict=True)
         ]
-        return PerPiece(tuple(specs), nodes=nodes)
+        return PerPiece(tuple(specs), waves=nodes)
 
     def known(self, nodes: int) -> tuple[Around, ...]:
         """What is around the gaps of each piece, as many functions as fit to that many waves."""

@@ -46,8 +46,6 @@ class WavePlan(Plan):
     _key: int = 0
     _tried: int = 0
     """Widths that were tried."""
-    _asked: int = 0
-    """The last of them."""
     _same: int = 0
     """Doublings that changed nothing."""
 
@@ -75,8 +73,7 @@ class WavePlan(Plan):
             first = int(first * self.bench.pieced.blocks)
         if self.now is None:
             return min(first, self._most)
-        # What was found may have fewer functions than were asked for: they were asked for again and again.
-        width = max(self._width(self.now), self._asked)
+        width = self._width(self.now)
         return None if width >= self._most else min(self._wider(width), self._most)
 
     def _wider(self, width: int) -> int:
@@ -103,9 +100,9 @@ class WavePlan(Plan):
 
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
-        asked = getattr(spec, "nodes", None)
-        if asked is not None:
-            return int(asked)
+        waves = getattr(spec, "waves", None)
+        if waves is not None:
+            return int(waves)
         parts = getattr(spec, "parts", ()) if self.extra else ()
         if parts:
             return int(parts[0].size)
@@ -165,7 +162,6 @@ class WavePlan(Plan):
     def advance(self) -> None:
         nodes = self._next
         assert nodes is not None
-        self._asked = nodes
         nearly = self.is_within_reach
         self._tried += 1
         now = self._attempt(self.family, nodes, self.now)
