@@ -19,16 +19,15 @@ from pibls.diagnose.holes import (
     Around,
     Hole,
     Kind,
-    _centres,
     _completed,
     _decay,
-    _flux,
     holes_of,
     outer_faces,
 )
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, layers_of
 from pibls.diagnose.pencil import Tie
+from pibls.diagnose.rims import area, centres_in, flux
 from pibls.diagnose.singular import VALUES, Corner, corners_of, functions_at
 from pibls.diagnose.symbol import _clusters, symbol_of
 from pibls.domain import Boundary, faces_of
@@ -61,9 +60,9 @@ def ellipse(a: float, b: float, n: int = 400) -> Any:
 
 
 def test_centres_of_a_hole() -> None:
-    assert len(_centres(ellipse(1.0, 0.95))) == 1
-    assert 3 <= len(_centres(ellipse(3.0, 1.0))) <= 9
-    assert 8 <= len(_centres(ellipse(60.0, 1.0))) <= 24  # not more than that
+    assert len(centres_in(ellipse(1.0, 0.95))) == 1
+    assert 3 <= len(centres_in(ellipse(3.0, 1.0))) <= 9
+    assert 8 <= len(centres_in(ellipse(60.0, 1.0))) <= 24  # not more than that
 
 
 def test_a_centre_is_looked_for_everywhere() -> None:
@@ -71,7 +70,7 @@ def test_a_centre_is_looked_for_everywhere() -> None:
     s = np.linspace(0.0, np.pi, 200)
     outer = np.stack([np.cos(s), np.sin(s)], axis=1)
     inner = 0.7 * outer[::-1]
-    (_, _, radius), *_ = _centres(np.concatenate([outer, inner]))
+    (_, _, radius), *_ = centres_in(np.concatenate([outer, inner]))
     assert 0.13 < radius <= 0.151
 
 
@@ -136,10 +135,9 @@ def test_a_rate_that_is_as_good_as_zero(kappa: float, zero: bool) -> None:
 
 def test_the_area_of_a_loop() -> None:
     (circle,) = faces_of(pibls.Disk((x, y), (0, 0), 1))
-    from pibls.diagnose.holes import _area
 
-    assert _area((circle,)) == pytest.approx(2.0 * np.pi, rel=1e-3)
-    assert abs(_flux(circle.at(np.linspace(0, 1, 65)[:, None], np.random.default_rng(0)))) > 6.0
+    assert area((circle,)) == pytest.approx(2.0 * np.pi, rel=1e-3)
+    assert abs(flux(circle.at(np.linspace(0, 1, 65)[:, None], np.random.default_rng(0)))) > 6.0
 
 
 # -- images --

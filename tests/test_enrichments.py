@@ -21,7 +21,8 @@ from pibls.problem.lowering import lower
 from pibls.search import enrich, repeated, wedged
 from pibls.search.cornered import Cornered
 from pibls.search.enrich import Enrichment, _towards, enrichment_of, worst_corners
-from pibls.search.pieced import Pieced, PieceFamily
+from pibls.search.piece_family import PieceFamily
+from pibls.search.pieced import Pieced
 from pibls.search.reduced import Reduced
 from pibls.search.repeated import Kept
 from pibls.system.points import Points, PointSet

@@ -23,7 +23,8 @@ from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where, unknowns_at
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
-from pibls.search.pieced import Pieced, PieceFamily
+from pibls.search.piece_family import PieceFamily
+from pibls.search.pieced import Pieced
 from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
 from pibls.space import Space
 from pibls.system.even_odd import Inversion, inversion_of

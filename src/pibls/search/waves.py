@@ -18,7 +18,7 @@ from pibls.search.coupled import coupled
 from pibls.search.enrich import Enrichment
 from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
 from pibls.search.family import WaveFamily
-from pibls.search.pieced import PieceFamily
+from pibls.search.piece_family import PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
 from pibls.search.thresholds import WAVES
