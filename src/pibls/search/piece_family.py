@@ -1,4 +1,4 @@
-r"""span{φ} of each piece: waves over its box and in the mirrors of its gaps, and what is known around them."""
+r"""span{φ} of each piece: waves over its box, in the mirrors of its gaps, and what is known around them."""
 
 from __future__ import annotations
 
