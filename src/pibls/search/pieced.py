@@ -54,8 +54,12 @@ class Pieced:
     @cached_property
     def family(self) -> PieceFamily:
         division = self.materials.division
-        timed = time_of(self.materials.domain) is not None
-        known = [None if timed else holes_in(self.lowered, piece) for piece in self.materials.closed]
+        # In space there are no such functions, and there may be one piece, without any division.
+        flat = time_of(self.materials.domain) is None and self.lowered.dimension == 2
+        known = [
+            holes_in(self.lowered, self.materials.closed[i]) if flat else None
+            for i in range(len(self.pieces))
+        ]
         gaps = (division.gaps(i) if k is None else () for i, k in enumerate(known))
         found = [Around() if k is None else k for k in known]
         return PieceFamily(tuple(gaps), self.lowered.dimension, tuple(k.beside(found) for k in found))
@@ -74,7 +78,7 @@ class Pieced:
         """The same with singular functions, each in its piece."""
         own = [replace(extra.within(p.locates), fields=()) for p in self.pieces]
         specs = (cast("BasisSpec", e.joined(s, share)) for e, s in zip(own, spec.specs, strict=True))
-        return PerPiece(tuple(specs), extra.reduced_fields(share), spec.nodes)
+        return PerPiece(tuple(specs), extra.reduced_fields(share), spec.waves)
 
     def drawn(self, spec: Any, rng: np.random.Generator) -> Space:
         """The space of a basis: one for each piece, or the same kind in all of them."""
