@@ -132,7 +132,7 @@ def test_a_limit_that_is_over_at_once_leaves_a_few_waves(kind: str) -> None:
     """Wherever it is noticed, there is an answer, and nothing is claimed of it."""
     solution = pibls.solve(_kinds()[kind], time_limit=1e-9)
     assert not solution.converged
-    assert solution.nodes <= 256
+    assert solution.nodes <= 300  # and what is known around an inclusion
     assert solution.status is pibls.Status.TIME_LIMIT
 
 
