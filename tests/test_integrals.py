@@ -442,3 +442,25 @@ def test_what_flows_nowhere_stays() -> None:
     ]
     X = np.random.default_rng(0).random((2, 200)) * [[2.0], [1.0]] - [[1.0], [0.0]]
     assert np.abs(both[0](*X) - both[1](*X)).max() <= both[0].error.max + both[1].error.max
+
+
+def test_a_floating_electrode_around_the_middle() -> None:
+    # The middle of the domain's box, where a given number was put, is in the hole: the estimate was infinite.
+    x, y = sp.symbols("x y")
+    v = sp.Function("v")(x, y)
+    inner, outer = pibls.Disk((x, y), (0, 0), 1), pibls.Disk((x, y), (0, 0), 3)
+    problem = pibls.Problem(
+        outer - inner,
+        [v.diff(x, 2) + v.diff(y, 2)],
+        [
+            pibls.Dirichlet(v, x, on=outer),
+            pibls.Condition(sp.Eq(x * v.diff(y) - y * v.diff(x), 0), on=inner),
+            pibls.Condition(sp.Eq(pibls.integral(pibls.dn(v), over=inner.boundary), 2 * sp.pi)),
+        ],
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    r, angle = np.linspace(1.01, 2.99, 40), np.linspace(0, 6, 40)
+    true = -np.log(r / 3) + 9 / 8 * (r - 1 / r) * np.cos(angle)
+    off = np.abs(solution(r * np.cos(angle), r * np.sin(angle)) - true).max()
+    assert off <= solution.error.max

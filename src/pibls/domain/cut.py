@@ -99,11 +99,19 @@ def bounded(space: Any) -> tuple[tuple[Face, ...], Keep]:
 
 
 def middles(space: Any) -> Array:
-    """The middle of the domain's box, (1, d); of a cell only where that lies in it, else (0, d)."""
+    """One place of the domain, (1, d); of a cell only where that lies in it, else (0, d)."""
     if isinstance(space, Cut):
-        X = box_of(space.domain).mean(axis=1)[None, :]
+        X = _place(space.domain)
         return np.asarray(X[space.located(X)])
-    return np.asarray(box_of(space).mean(axis=1)[None, :])
+    return _place(space)
+
+
+def _place(domain: Domain) -> Array:
+    """The middle of its box, or any place where that is in a hole: there is no function there, and no cell."""
+    X = np.asarray(box_of(domain).mean(axis=1)[None, :])
+    if np.asarray(domain.contains(X)).all():
+        return X
+    return np.asarray(domain.interior(1, np.random.default_rng(0)), dtype=float)[:1]
 
 
 def around(space: Any, faces: tuple[Face, ...]) -> tuple[tuple[Face, ...], Callable[[Array], Mask]]:
