@@ -107,7 +107,7 @@ def middles(space: Any) -> Array:
 
 
 def _place(domain: Domain) -> Array:
-    """The middle of its box, or any place where that is in a hole: there is no function there, and no cell."""
+    """The middle of its box, or any place where that is in a hole: no function is there, and no cell."""
     X = np.asarray(box_of(domain).mean(axis=1)[None, :])
     if np.asarray(domain.contains(X)).all():
         return X
