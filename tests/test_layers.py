@@ -144,3 +144,14 @@ def test_no_kind_is_recognised_outside_of_its_room() -> None:
     )
     assert strangers(source, "search") == {"Cells", "Whole"}
     assert strangers(source, "space") == set()
+
+
+def test_a_name_means_one_thing() -> None:
+    """Two classes of the house have two names, but for what a text is made of and what a module keeps to itself."""
+    classes = [
+        node.name
+        for path in MODULES
+        for node in ast.parse(path.read_text()).body
+        if path.parts[-2:] != ("text", "tree.py") and isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    ]
+    assert not {name for name in classes if classes.count(name) > 1}
