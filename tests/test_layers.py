@@ -147,7 +147,7 @@ def test_no_kind_is_recognised_outside_of_its_room() -> None:
 
 
 def test_a_name_means_one_thing() -> None:
-    """Two classes of the house have two names, but for what a text is made of and what a module keeps to itself."""
+    """Two classes have two names, but for what a text is made of and what a module keeps to itself."""
     classes = [
         node.name
         for path in MODULES
@@ -155,3 +155,22 @@ def test_a_name_means_one_thing() -> None:
         if path.parts[-2:] != ("text", "tree.py") and isinstance(node, ast.ClassDef) and node.name[0] != "_"
     ]
     assert not {name for name in classes if classes.count(name) > 1}
+
+
+PLANS = ("boxes", "cells", "evolutions", "orbits", "sweeps")
+"""Ways of solving, each in a room of its own behind the loop that chooses between them."""
+
+
+def plans_at_once(path: Path) -> set[str]:
+    """The rooms of plans that a module of the search imports as soon as it is imported itself."""
+    nodes = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ImportFrom) and n.module]
+    parts = [str(n.module).split(".") for n in nodes]
+    return {p[2] for p in parts if p[:2] == ["pibls", "search"] and len(p) > 2 and p[2] in PLANS}
+
+
+def test_a_plan_knows_no_other_plan() -> None:
+    """Only orbits, which are evolutions too; the loop opens a room when its plan is asked for."""
+    allowed = {"orbits": {"evolutions"}, "drive.py": {"evolutions"}}
+    for path in (ROOT / "search").rglob("*.py"):
+        own = path.relative_to(ROOT / "search").parts[0]
+        assert plans_at_once(path) <= {own} | allowed.get(own, set()), path
