@@ -44,7 +44,6 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
-_CLEARLY = 1e-2  # of its terms: what a rough solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -167,7 +166,7 @@ def _without(problem: Problem, surplus: list[Residual], request: Request, budget
     # A contradiction shows in a rough solution as well as in a good one.
     rough = replace(request, tol=max(request.tol, DEFAULT.loose))
     if rough.tol > request.tol:
-        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _CLEARLY)
+        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), DEFAULT.clearly)
         if answer.status is Status.NO_SOLUTION:
             return answer
     return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)

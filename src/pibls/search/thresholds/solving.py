@@ -31,6 +31,9 @@ class Thresholds:
     local minima. Raised to 10 tol for loose tolerances."""
     fits: float = 0.1
     """A residual that large is no solution, however it falls."""
+    clearly: float = 1e-2
+    """Of its terms: a condition that a rough solution misses by more, without having been asked for it, is a
+    contradiction. Below, a solution with all digits decides."""
     different: float = 1e-3
     """Two functions that both solve the equations and differ by more are two solutions."""
     suspect: float = 1e-6
