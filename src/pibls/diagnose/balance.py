@@ -136,9 +136,8 @@ def _factor(condition: Residual, equation: Residual, rule: Rule) -> Array:
         )
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(
-            along(equation, np.zeros_like(X)) / along(condition, normals), posinf=0.0, neginf=0.0
-        )
+        factor = along(equation, np.zeros_like(X)) / along(condition, normals)
+    return np.where(np.isfinite(factor), factor, 0.0)
 
 
 def _sums(terms: list[_Term], values: Values | None) -> Array:
