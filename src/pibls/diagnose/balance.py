@@ -131,9 +131,10 @@ def _factor(condition: Residual, equation: Residual, rule: Rule) -> Array:
         coefficients = r.coefficients(X, at, r.known_data(X))
         mine = [i for i, j in enumerate(r.linear) if j.unknown == unknown and sum(j.alpha) >= highest - 1]
         mine = [i for i in mine if r is condition or sum(r.linear[i].alpha) == highest]
-        return np.sum(
+        found: Array = np.sum(
             [coefficients[i] * np.prod(normals ** np.array(r.linear[i].alpha), axis=1) for i in mine], axis=0
         )
+        return found
 
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = along(equation, np.zeros_like(X)) / along(condition, normals)
