@@ -20,7 +20,7 @@ from pibls.domain.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Jet
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.problem.regions.total import Along, Extent, Within
+from pibls.problem.regions.total import Along, Extent, InShape
 
 Values = Callable[[Jet, Array], Array]
 """(jet, points) ↦ its values."""
@@ -115,7 +115,7 @@ def _terms(
         return replace(rule, points=rule.points + aside * (middle - rule.points))
 
     through = [(condition, moved(Along(condition.region))) for condition in flux]
-    inside = moved(Within(None))
+    inside = moved(InShape(None))
     return [
         _Term(equation, inside, inside.weights),
         *(_Term(c, rule, -rule.weights * _factor(c, equation, rule)) for c, rule in through),
