@@ -30,7 +30,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.divided import Reference, cell_system, ties_of
+from pibls.search.cells.divided import Reference, cell_system, ties_of
 from pibls.solver import GaussNewton
 from pibls.space import Cells, CellTree
 from pibls.system.cells import divided
@@ -130,7 +130,7 @@ def on_workers(workers: int) -> dict[str, float]:
 
 
 def _warm() -> None:
-    import pibls.search.cells  # noqa: F401
+    import pibls.search.cells.plan  # noqa: F401
 
 
 def whole(workers: int) -> dict[str, float]:

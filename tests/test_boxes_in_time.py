@@ -11,10 +11,10 @@ import sympy as sp
 import pibls
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.chain import Places
-from pibls.search.grading import Grading
-from pibls.search.growth import growth_of
-from pibls.search.resolution import Resolution
+from pibls.search.evolutions.chain import Places
+from pibls.search.evolutions.grading import Grading
+from pibls.search.evolutions.growth import growth_of
+from pibls.search.evolutions.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
 from pibls.system.lines import Lines

@@ -13,7 +13,7 @@ from pibls.problem.lowering import lower
 from pibls.search import budget as budgets
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.room import RoomPlaces
+from pibls.search.evolutions.room import RoomPlaces
 
 
 class Clock:

@@ -13,9 +13,9 @@ from pibls.domain import Boundary, faces_of
 from pibls.domain.crossings import crossings
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.divided import Reference, cell_system
+from pibls.search.cells.divided import Reference, cell_system
+from pibls.search.cells.sizes import NODES, Sized, grid_for, waves_in
 from pibls.search.rates import sites, towards, waves_across
-from pibls.search.sizes import NODES, Sized, grid_for, waves_in
 from pibls.solver import GaussNewton
 from pibls.space import CellTree
 
@@ -180,7 +180,7 @@ def test_cells_are_graded_towards_a_corner_that_nobody_named() -> None:
 def test_where_the_time_is_over_the_last_division_tells_of_the_error(rounds: int) -> None:
     """-Δu = 1 is singular in the corners of a square: the error is largest there."""
     from pibls.search.budget import Budget
-    from pibls.search.cells import CellPlan
+    from pibls.search.cells.plan import CellPlan
     from pibls.search.estimate import unknowns_at
 
     plan = CellPlan(bench(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))

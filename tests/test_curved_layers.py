@@ -16,7 +16,7 @@ from pibls.diagnose.layers import Layers, layers_of
 from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.divided import Reference
+from pibls.search.cells.divided import Reference
 from pibls.search.rates import walls_of
 from pibls.space import CellTree
 

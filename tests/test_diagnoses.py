@@ -33,7 +33,7 @@ from pibls.diagnose.symbol import _clusters, symbol_of
 from pibls.domain import Boundary, faces_of
 from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
-from pibls.search.enrich import _fewer
+from pibls.search.singular.enrich import _fewer
 from tests.test_pencil import ELASTIC, LAPLACE, PLATE, STOKES, XX, YY, free, pencil, values
 
 x, y, z, t = sp.symbols("x y z t")

@@ -14,7 +14,7 @@ import sympy as sp
 
 import pibls
 from pibls.problem.lowering import lower
-from pibls.search.growth import growth_of
+from pibls.search.evolutions.growth import growth_of
 
 x, y, t = sp.symbols("x y t")
 U = sp.Function("u")

@@ -20,7 +20,7 @@ from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.divided import Reference, cell_system
+from pibls.search.cells.divided import Reference, cell_system
 from pibls.search.progress import _told
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree
@@ -203,7 +203,7 @@ def test_a_search_ends_where_the_memory_does() -> None:
     """What was found until then is kept."""
     problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)], [pibls.Dirichlet(u, 0)])
     from pibls.search.budget import Budget
-    from pibls.search.cells import CellPlan
+    from pibls.search.cells.plan import CellPlan
 
     plan = CellPlan(Bench.of(lower(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000))
     plan.advance()

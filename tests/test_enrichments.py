@@ -18,13 +18,14 @@ from pibls.diagnose.singular import VALUES, Corner, corners_of
 from pibls.domain import Boundary
 from pibls.errors import ProblemError
 from pibls.problem.lowering import lower
-from pibls.search import enrich, repeated, wedged
-from pibls.search.cornered import Cornered
-from pibls.search.enrich import Enrichment, _towards, enrichment_of, worst_corners
-from pibls.search.piece_family import PieceFamily
-from pibls.search.pieced import Pieced
-from pibls.search.reduced import Reduced
-from pibls.search.repeated import Kept
+from pibls.search.pieces.family import PieceFamily
+from pibls.search.pieces.pieced import Pieced
+from pibls.search.singular import enrich, wedged
+from pibls.search.singular.cornered import Cornered
+from pibls.search.singular.enrich import Enrichment, _towards, enrichment_of, worst_corners
+from pibls.search.sweeps import repeated
+from pibls.search.sweeps.reduced import Reduced
+from pibls.search.sweeps.repeated import Kept
 from pibls.system.points import Points, PointSet
 
 x, y = sp.symbols("x y")
@@ -265,7 +266,7 @@ class Rows:
 
 def reduced(a: float, monkeypatch: pytest.MonkeyPatch, J: Any) -> tuple[float, int]:
     rows = Rows(a, J)
-    monkeypatch.setattr("pibls.search.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    monkeypatch.setattr("pibls.search.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
     stub: Any = SimpleNamespace(
         where={None: None}, _chosen=lambda *_: None, scale=np.ones(1), snapshots=[np.ones(1)] * J.shape[1]
     )
@@ -289,7 +290,7 @@ def test_snapshots_that_are_nearly_dependent(
 ) -> None:
     J, b = np.diag([1.0, size]), np.array([1.0, size])
     rows = SimpleNamespace(linearised=lambda c: (J, b))
-    monkeypatch.setattr("pibls.search.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    monkeypatch.setattr("pibls.search.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
     stub: Any = SimpleNamespace(
         where={None: None}, _chosen=lambda *_: None, scale=np.ones(2), snapshots=[*np.eye(2)]
     )

@@ -17,7 +17,7 @@ from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
-from pibls.search.cells import CellPlan
+from pibls.search.cells.plan import CellPlan
 from pibls.search.guess import guess_of
 from pibls.status import Status
 

@@ -144,3 +144,22 @@ def test_no_kind_is_recognised_outside_of_its_room() -> None:
     )
     assert strangers(source, "search") == {"Cells", "Whole"}
     assert strangers(source, "space") == set()
+
+
+PLANS = ("boxes", "cells", "evolutions", "orbits", "sweeps")
+"""Ways of solving, each in a room of its own behind the loop that chooses between them."""
+
+
+def plans_at_once(path: Path) -> set[str]:
+    """The rooms of plans that a module of the search imports as soon as it is imported itself."""
+    nodes = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ImportFrom) and n.module]
+    parts = [str(n.module).split(".") for n in nodes]
+    return {p[2] for p in parts if p[:2] == ["pibls", "search"] and len(p) > 2 and p[2] in PLANS}
+
+
+def test_a_plan_knows_no_other_plan() -> None:
+    """Only orbits, which are evolutions too; the loop opens a room when its plan is asked for."""
+    allowed = {"orbits": {"evolutions"}, "drive.py": {"evolutions"}}
+    for path in (ROOT / "search").rglob("*.py"):
+        own = path.relative_to(ROOT / "search").parts[0]
+        assert plans_at_once(path) <= {own} | allowed.get(own, set()), path

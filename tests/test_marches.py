@@ -17,20 +17,19 @@ import sympy as sp
 import pibls
 from pibls.problem import Inside
 from pibls.problem.lowering import lower
-from pibls.search import beginning, following, lines, newton, rough
 from pibls.search.attempt import Attempt
-from pibls.search.beginning import Beginning
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
-from pibls.search.chain import Places
-from pibls.search.contraction import Contraction
-from pibls.search.corner_functions import corner_functions
 from pibls.search.estimate import ErrorEstimate, Where
-from pibls.search.followed import LATE, Demand, Followed, Window
-from pibls.search.following import WindowPlan
-from pibls.search.grading import Grading
-from pibls.search.lines import LineFollower
-from pibls.search.march import (
+from pibls.search.evolutions import beginning, lines, newton, rough
+from pibls.search.evolutions import plan as following
+from pibls.search.evolutions.beginning import Beginning
+from pibls.search.evolutions.chain import Places
+from pibls.search.evolutions.contraction import Contraction
+from pibls.search.evolutions.followed import LATE, Demand, Followed, Window
+from pibls.search.evolutions.grading import Grading
+from pibls.search.evolutions.lines import LineFollower
+from pibls.search.evolutions.march import (
     SHORT,
     Course,
     Easing,
@@ -40,13 +39,15 @@ from pibls.search.march import (
     lengthened,
     shortened,
 )
-from pibls.search.newton import WindowSolver
-from pibls.search.resolution import Resolution
-from pibls.search.room import RoomPlaces, _independent
-from pibls.search.rooms import RoomFollower, _predicted
-from pibls.search.rough import RoughFollower
-from pibls.search.tails import noise_of, rounding_of
-from pibls.search.ways import InMoments, InRooms
+from pibls.search.evolutions.newton import WindowSolver
+from pibls.search.evolutions.plan import WindowPlan
+from pibls.search.evolutions.resolution import Resolution
+from pibls.search.evolutions.room import RoomPlaces, _independent
+from pibls.search.evolutions.rooms import RoomFollower, _predicted
+from pibls.search.evolutions.rough import RoughFollower
+from pibls.search.evolutions.tails import noise_of, rounding_of
+from pibls.search.evolutions.ways import InMoments, InRooms
+from pibls.search.singular.corner_functions import corner_functions
 from pibls.solver.stages import stages
 from pibls.space import CellTree
 from pibls.status import Status

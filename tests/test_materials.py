@@ -15,7 +15,7 @@ from pibls.basis import Mirrored, Waves
 from pibls.problem.laws import law_at
 from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
-from pibls.search.pieced import Pieced
+from pibls.search.pieces.pieced import Pieced
 
 x, y, z, t = sp.symbols("x y z t")
 u = sp.Function("u")(x, y)

@@ -11,14 +11,14 @@ import sympy as sp
 
 import pibls
 from pibls.problem.lowering import lower
-from pibls.search import shadow as shadows
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
 from pibls.search.estimate import ErrorEstimate
-from pibls.search.followed import Demand
-from pibls.search.march import Course
-from pibls.search.orbit import Orbit
-from pibls.search.orbits import OrbitPlan, _with_rounding, setting_of
+from pibls.search.evolutions.followed import Demand
+from pibls.search.evolutions.march import Course
+from pibls.search.orbits import shadow as shadows
+from pibls.search.orbits.orbit import Orbit
+from pibls.search.orbits.plan import OrbitPlan, _with_rounding, setting_of
 from pibls.search.thresholds import DEFAULT
 from pibls.status import Status
 from tests.made import found

@@ -21,9 +21,9 @@ from pibls.basis.radau import Radau
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
-from pibls.search.followed import LATE, Demand
-from pibls.search.orbit import Orbit
-from pibls.search.orbits import OrbitPlan, setting_of
+from pibls.search.evolutions.followed import LATE, Demand
+from pibls.search.orbits.orbit import Orbit
+from pibls.search.orbits.plan import OrbitPlan, setting_of
 
 t, x = sp.symbols("t x")
 u, v, w = (sp.Function(name)(t) for name in "uvw")

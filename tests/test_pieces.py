@@ -14,17 +14,17 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array
 from pibls.problem.lowering import lower
-from pibls.search import cells as cellular
-from pibls.search import products as product_plans
-from pibls.search.axes import _falls_as_power, _finer, _joined, _lines, _resolving, first_axes, tail_of
 from pibls.search.bench import Bench
+from pibls.search.boxes import plan as product_plans
+from pibls.search.boxes.axes import _falls_as_power, _finer, _joined, _lines, _resolving, first_axes, tail_of
+from pibls.search.boxes.plan import ProductPlan, _looked_at
 from pibls.search.budget import Budget
-from pibls.search.cells import CellPlan
+from pibls.search.cells import plan as cellular
+from pibls.search.cells.plan import CellPlan
+from pibls.search.cells.seams import Seams
+from pibls.search.cells.sizes import NODES, Sized, first_level, waves_in
 from pibls.search.estimate import ErrorEstimate
-from pibls.search.products import ProductPlan, _looked_at
 from pibls.search.rates import Site, Walls, _samples, sites, towards, walls_of, waves_across
-from pibls.search.seams import Seams
-from pibls.search.sizes import NODES, Sized, first_level, waves_in
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree, graded
 from pibls.status import Status

@@ -12,7 +12,7 @@ import sympy as sp
 import pibls
 from pibls.basis.nodes import nodes_of
 from pibls.basis.product import wave_sums, waves
-from pibls.search.resolution import waves_from
+from pibls.search.evolutions.resolution import waves_from
 from pibls.system.modes import Modes
 
 x, t = sp.symbols("x t")

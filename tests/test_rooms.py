@@ -17,9 +17,9 @@ from pibls.domain.gauss import in_round_ball
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.estimate import unknowns_at
-from pibls.search.followed import Demand
-from pibls.search.room import RoomPlaces
-from pibls.search.rooms import RoomFollower
+from pibls.search.evolutions.followed import Demand
+from pibls.search.evolutions.room import RoomPlaces
+from pibls.search.evolutions.rooms import RoomFollower
 from pibls.system.projected import Projection
 
 x, y, t = sp.symbols("x y t")

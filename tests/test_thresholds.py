@@ -13,12 +13,12 @@ import pibls
 from pibls.search import attempt as attempts
 from pibls.search import waves
 from pibls.search.attempt import Attempt
-from pibls.search.cells import CellPlan
+from pibls.search.cells.plan import CellPlan
+from pibls.search.cells.sizes import Sized
 from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Where, estimated
+from pibls.search.evolutions.followed import Demand
 from pibls.search.family import WaveFamily
-from pibls.search.followed import Demand
-from pibls.search.sizes import Sized
 from pibls.search.waves import WavePlan
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree

@@ -11,7 +11,7 @@ from typing import Any
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
-from pibls.search.repeated import Kept
+from pibls.search.sweeps.repeated import Kept
 from pibls.solution import Solution
 from pibls.solution.solve import solve
 from pibls.status import Status

@@ -1,8 +1,8 @@
 r"""u(θ) and ∂u/∂θ of an ordinary evolution: the windows of one orbit, kept for other parameters.
 
 What `fitting.held` does with least squares for any problem, by collocation: all windows are linearised at
-once (`search.together`), Newton's method starts from the last orbit moved along its derivative, and the
-derivative is the same recurrence with ∂F/∂θ on the right side.
+once (`search.orbits.together`), Newton's method starts from the last orbit moved along its derivative, and
+the derivative is the same recurrence with ∂F/∂θ on the right side.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.search.evolution import Evolution, evolution_of
-from pibls.search.initial import Beginning
-from pibls.search.orbits import Setting, setting_of
-from pibls.search.together import Together
+from pibls.search.orbits.initial import Beginning
+from pibls.search.orbits.plan import Setting, setting_of
+from pibls.search.orbits.together import Together
 from pibls.solution import Solution
 
 _STEPS = 8  # of Newton's method

@@ -21,8 +21,8 @@ from pibls.linalg.ridge_qr import RidgeQR
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem
 from pibls.problem.regions.points import PointSet
-from pibls.search.divided import cell_system, without_pairs
-from pibls.search.repeated import Tabled
+from pibls.search.cells.divided import cell_system, without_pairs
+from pibls.search.sweeps.repeated import Tabled
 from pibls.space import Cells, Whole
 from pibls.system.cells import CellSystem
 from pibls.system.placing import place_in

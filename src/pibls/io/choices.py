@@ -11,7 +11,7 @@ from pibls.basis import Annular, Broad, Chebyshev, Features, Joined, Mirrored, R
 from pibls.errors import ProblemError
 from pibls.io.known import ACTIVATION
 from pibls.io.record import Record, damaged
-from pibls.search.piece_family import PerPiece
+from pibls.search.pieces.family import PerPiece
 from pibls.space import Decomposed
 from pibls.system.points import Points
 

@@ -152,7 +152,7 @@ def system_in(
         return inversion.system(bench.lowered, bench.placed(points, key, inversion), whole)
     (placed,) = bench.placed(points, key)
     if space.cells is not None:
-        from pibls.search.divided import scattered_system
+        from pibls.search.cells.divided import scattered_system
 
         return scattered_system(bench, space.cells, placed.points)
     assert whole is not None
@@ -172,7 +172,7 @@ def judge(bench: Bench, space: Space, w: Array) -> tuple[dict[str, Judged], Arra
     """How well each equation and condition holds on points that were not fitted, and the unknowns there."""
     shares: dict[Region, PointSet] = {}
     if space.cells is not None:
-        from pibls.search.divided import shares_in
+        from pibls.search.cells.divided import shares_in
 
         shares = shares_in(bench, space.cells)
     lowered, box = bench.lowered, bench.box

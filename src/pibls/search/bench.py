@@ -19,12 +19,12 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
-from pibls.search.enrich import Enrichment
 from pibls.search.estimate import Where, unknowns_at
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
-from pibls.search.piece_family import PieceFamily
-from pibls.search.pieced import Pieced
+from pibls.search.pieces.family import PieceFamily
+from pibls.search.pieces.pieced import Pieced
+from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
 from pibls.space import Space
 from pibls.system.even_odd import Inversion, inversion_of

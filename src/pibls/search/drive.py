@@ -23,7 +23,6 @@ from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.estimate import (
     UNCHECKED,
     ErrorEstimate,
@@ -34,10 +33,11 @@ from pibls.search.estimate import (
     unknowns_at,
 )
 from pibls.search.evolution import surplus_of
-from pibls.search.growth import growth_of, told_at_outflow
+from pibls.search.evolutions.growth import growth_of, told_at_outflow
 from pibls.search.loop import Search
+from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
+from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.search.thresholds import DEFAULT, GROWTH
-from pibls.search.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status

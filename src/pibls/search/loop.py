@@ -12,9 +12,9 @@ from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.enrich import Enrichment
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
+from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import LOOP, PRODUCTS
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, Method
@@ -81,15 +81,15 @@ class Search:
         """That of an ordinary evolution."""
         if self.bench.evolution is None or self.bench.lowered.dimension > 1:
             return []
-        from pibls.search.orbits import OrbitPlan
+        from pibls.search.orbits.plan import OrbitPlan
 
         orbit = OrbitPlan(self.bench, self.budget)
         return [] if orbit.offer() is None else [orbit]
 
     def _divided(self) -> list[Plan]:
         """Plans that divide the domain, or follow an evolution."""
-        from pibls.search.cells import CellPlan
-        from pibls.search.products import ProductPlan
+        from pibls.search.boxes.plan import ProductPlan
+        from pibls.search.cells.plan import CellPlan
 
         divided = [
             *self._followed(),
@@ -102,8 +102,8 @@ class Search:
         """Plans that follow an evolution, which take a while to import: where there is none, none."""
         if self.bench.evolution is None:
             return []
-        from pibls.search.following import WindowPlan
-        from pibls.search.ways import InMoments, InRooms
+        from pibls.search.evolutions.plan import WindowPlan
+        from pibls.search.evolutions.ways import InMoments, InRooms
 
         return [
             WindowPlan(self.bench, self.budget, way=InMoments()),

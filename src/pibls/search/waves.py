@@ -15,12 +15,12 @@ import numpy as np
 
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
-from pibls.search.enrich import Enrichment
 from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
 from pibls.search.family import WaveFamily
-from pibls.search.piece_family import PieceFamily
+from pibls.search.pieces.family import PieceFamily
 from pibls.search.plan import Offer, Plan
 from pibls.search.probe import left_over
+from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import WAVES
 from pibls.search.work import dense
 from pibls.solver import Method

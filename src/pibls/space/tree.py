@@ -62,6 +62,11 @@ class CellTree:
         return cls(tuple((float(a), float(b)) for a, b in box))
 
     @classmethod
+    def cut(cls, box: Array, planes: Sequence[tuple[int, float]]) -> CellTree:
+        """One cell, divided at all of these planes (axis, level)."""
+        return cls.over(box).refine(lambda _, b: crossed(planes))
+
+    @classmethod
     def grid(cls, box: Array, counts: tuple[int, ...]) -> CellTree:
         """counts[i] equal cells along each axis, divided in the middle again and again."""
         tree = cls.over(box)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class MarchThresholds:
-    """What every way of following an evolution (`search.march`) decides by: first values that served.
+    """What every way of following an evolution (`evolutions.march`) decides by: first values that served.
 
     Lengths are shares of the whole time. Where no measurement is named, half and double were not told apart
     on the lists of `benchmarks`.
@@ -50,7 +50,7 @@ MARCH = MarchThresholds()
 
 @dataclass(frozen=True)
 class OrbitThresholds:
-    """What an ordinary evolution (`search.orbit`) decides by."""
+    """What an ordinary evolution (`search.orbits.orbit`) decides by."""
 
     first: float = 1e-6
     """Of the whole time: the window that shows how fast the solution is …"""
@@ -99,7 +99,7 @@ ORBITS = OrbitThresholds()
 
 @dataclass(frozen=True)
 class LineThresholds:
-    """What an evolution in moments and points (`search.lines`) decides by: first values that served.
+    """What an evolution in moments and points (`evolutions.lines`) decides by: first values that served.
 
     Counts end a search that gains nothing; lengths are shares of the whole time or of the domain. Where no
     measurement is named, half and double were not told apart on the lists of `benchmarks`.
@@ -192,7 +192,7 @@ LINES = LineThresholds()
 
 @dataclass(frozen=True)
 class RoomThresholds:
-    """What an evolution on any shape (`search.rooms`) decides by."""
+    """What an evolution on any shape (`search.evolutions.rooms`) decides by."""
 
     # -- functions --
     first: int = 8
@@ -248,7 +248,7 @@ ROOMS = RoomThresholds()
 
 @dataclass(frozen=True)
 class WayThresholds:
-    """Which way an evolution is followed (`search.ways`), and what it usually takes."""
+    """Which way an evolution is followed (`search.evolutions.ways`), and what it usually takes."""
 
     quick: dict[int, float] = field(default_factory=lambda: {2: 0.5, 3: 5.0, 4: 20.0})
     """Seconds that windows on a box take until the tolerance is met, roughly, …"""
@@ -275,7 +275,7 @@ WAYS = WayThresholds()
 
 @dataclass(frozen=True)
 class FollowingThresholds:
-    """When windows are stopped, and where two solutions are compared (`search.following`)."""
+    """When windows are stopped, and where two solutions are compared (`search.evolutions.plan`)."""
 
     first: tuple[float, float] = (0.6, 1.0)
     """Shares of what is left of the time limit, and of the limit itself, after which a solution, and

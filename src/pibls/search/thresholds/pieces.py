@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class AxisThresholds:
-    """How an axis is divided into pieces (`search.axes`)."""
+    """How an axis is divided into pieces (`search.boxes.axes`)."""
 
     first: tuple[tuple[float, int], ...] = ((1e-5, 10), (1e-7, 12), (1e-9, 14), (0.0, 16))
     """A tolerance, and the polynomials of a piece from there on."""
@@ -39,7 +39,7 @@ AXES = AxisThresholds()
 
 @dataclass(frozen=True)
 class ProductThresholds:
-    """Products of piecewise polynomials (`search.products`)."""
+    """Products of piecewise polynomials (`search.boxes.plan`)."""
 
     share: int = 4  # products may have one coefficient for so many entries of the largest dense matrix
     rounds: int = 30  # attempts after which nothing more is expected
@@ -82,7 +82,7 @@ RATES = RateThresholds()
 
 @dataclass(frozen=True)
 class SizeThresholds:
-    """How many functions a cell has (`search.sizes`)."""
+    """How many functions a cell has (`search.cells.sizes`)."""
 
     first: tuple[float, int, int] = (1e-7, 0, 1)  # a tolerance, and where to begin above and below it
     halving: float = 0.3  # digits that halving gains for each degree
@@ -96,7 +96,7 @@ SIZES = SizeThresholds()
 
 @dataclass(frozen=True)
 class SeamThresholds:
-    """What stands on the sides of cells, and who caused it (`search.seams`)."""
+    """What stands on the sides of cells, and who caused it (`search.cells.seams`)."""
 
     most: float = 0.7
     """Of what a neighbour leaves on its sides: less was caused by it (r^(2/3): 0.13, a peak: 0.35)."""
@@ -112,7 +112,7 @@ SEAMS = SeamThresholds()
 
 @dataclass(frozen=True)
 class CellThresholds:
-    """Cells that are divided where it is hard (`search.cells`)."""
+    """Cells that are divided where it is hard (`search.cells.plan`)."""
 
     first: dict[int, int] = field(default_factory=lambda: {1: 4, 2: 2, 3: 2})  # cells along each axis
     with_faces: float = 1.5  # functions of a cell with those of its faces, over those of the cell

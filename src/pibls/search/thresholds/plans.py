@@ -131,7 +131,7 @@ STARTS = StartThresholds()
 
 @dataclass(frozen=True)
 class RepeatedThresholds:
-    """When earlier solutions serve for other parameters (`search.repeated`, `search.reduced`)."""
+    """When earlier solutions serve for other parameters (`search.sweeps`)."""
 
     snapshots: int = 60  # that are kept …
     used: int = 16  # … and how many of them are combined
@@ -146,7 +146,7 @@ REPEATED = RepeatedThresholds()
 
 @dataclass(frozen=True)
 class GrowthThresholds:
-    """Evolutions whose ripples grow the faster the finer they are (`search.growth`)."""
+    """Evolutions whose ripples grow the faster the finer they are (`search.evolutions.growth`)."""
 
     places: int = 12  # at which coefficients are looked at
     fine: float = 1e5  # the wave number, times the width, from which …

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class CorneredThresholds:
-    """Functions of corners in cells (`search.cornered`)."""
+    """Functions of corners in cells (`search.singular.cornered`)."""
 
     above: float = 2.0  # degrees above the first: what is less is taken out everywhere
     highest: float = 8.0  # degree of what is added in the cell of a corner
@@ -18,7 +18,7 @@ CORNERED = CorneredThresholds()
 
 @dataclass(frozen=True)
 class WedgedThresholds:
-    """Functions at corners of systems, and where materials meet (`search.wedged`)."""
+    """Functions at corners of systems, and where materials meet (`search.singular.wedged`)."""
 
     highest: float = 36.0  # degree, of a linear system …
     highest_bent: float = 12.0  # … of one that is not …
@@ -33,7 +33,7 @@ WEDGED = WedgedThresholds()
 
 @dataclass(frozen=True)
 class EnrichThresholds:
-    """Functions beside waves (`search.enrich`)."""
+    """Functions beside waves (`search.singular.enrich`)."""
 
     strong: float = 1.0 - 1e-6  # a first power below this makes fluxes infinite: waves alone are not tried
     most_corners: int = 24  # corners, the strongest first
@@ -57,7 +57,7 @@ ENRICH = EnrichThresholds()
 
 @dataclass(frozen=True)
 class PiecedThresholds:
-    """Pieces of several materials (`search.pieced`)."""
+    """Pieces of several materials (`search.pieces.pieced`)."""
 
     mirror: float = 0.7
     """Functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …"""

@@ -1,0 +1,1 @@
+"""Steady problems on boxes, by products of polynomials along the axes."""

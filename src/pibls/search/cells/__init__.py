@@ -1,0 +1,1 @@
+"""A tree of cells, divided where the solution is hard."""

@@ -1,0 +1,1 @@
+"""Evolutions in windows of time: on boxes at points, on any shape with its functions."""

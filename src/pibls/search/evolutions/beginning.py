@@ -1,0 +1,112 @@
+r"""∂_t^a u(x, t₀) = g_a(x): the coefficients in space that a window begins with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem.lowering import LoweredProblem
+from pibls.search.evolution import Evolution
+from pibls.search.evolutions.chain import Places
+from pibls.search.evolutions.resolution import Resolution, coefficients_of
+from pibls.search.evolutions.tails import natural_of, noise_of, spectra
+from pibls.search.thresholds import MARCH
+from pibls.system.lines import Lines
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a window begins: ∂_t^a of all coefficients, (rates, cells, unknowns, n)."""
+
+    resolution: Resolution
+    rates: Array
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The initial conditions of an evolution."""
+
+    places: Places
+
+    def at(self, resolution: Resolution) -> State:
+        """∂_t^a u(x, t₀) from the initial conditions."""
+        e, lowered = self.places.evolution, self.places.bench.lowered
+        site = self.places.grid(resolution, resolution.sizes)
+        cells, n, d = site.points.shape
+        X = site.points.reshape(-1, d).copy()
+        X[:, e.axis] = e.start
+        # What jumps at a face is taken from the cell's own side: Gauss's nodes lie inside.
+        values = given_at(lowered, e, X)
+        rates = values.reshape(*values.shape[:2], cells, n).transpose(0, 2, 1, 3)
+        assert lowered.unknowns == rates.shape[2]
+        return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
+
+    def misfit(self, state: State, lines: Lines, t: float) -> float:
+        """How far a beginning at a time is from what holds at the sides and between the cells, relative."""
+        e, found = self.places.evolution, state.resolution
+        rates = [r[..., None] for r in state.rates]
+        # What its series leaves out is larger in derivatives: no more is known of the beginning there.
+        noise = MARCH.uncertain[0] * max(float(spectra(found, state.rates).max()), 2.2e-16)
+        noise = min(noise, MARCH.uncertain[1])
+        out = 0.0
+        totals: dict[str, tuple[Array, Array]] = {}
+        for g in lines.groups[len(self.places.equations) :]:
+            if all(a < e.orders[k] for _, k, _, a in g.terms):
+                sizes = np.abs(state.rates[0]).max(axis=(0, 2))
+                natural = natural_of(self.places, found, sizes, math.inf, g)
+                alone = Lines(*lines.extent, (g,), lines.highest)
+                noisy = noise_of(self.places, found, noise * sizes, (math.inf, 1), g)
+                (judged,) = alone.at(np.array([t])).judged(rates, natural, noisy)
+                if g.weights is not None:  # its terms stand in several groups
+                    before = totals.get(g.name, (np.zeros(1), np.zeros(1)))
+                    judged = judged[0] + before[0], np.maximum(judged[1], before[1])
+                    totals[g.name] = judged
+                    continue
+                out = max(out, _share(*judged))
+        return max(out, *(_share(*judged) for judged in totals.values())) if totals else out
+
+
+def _share(r: Array, sizes: Array) -> float:
+    size = float(sizes.max(initial=0.0))
+    return float(np.abs(r).max(initial=0.0)) / size if size > 0 else 0.0
+
+
+def given_at(lowered: LoweredProblem, e: Evolution, X: Array) -> Array:
+    """∂_t^a u at points of the start, (rates, unknowns, N): one small system at each of them."""
+    wanted = [(a, k) for k, order in enumerate(e.orders) for a in range(order)]
+    A = np.zeros((len(X), len(wanted), len(wanted)))
+    b = np.zeros((len(X), len(wanted)))
+    normals = np.zeros_like(X)
+    for row, i in enumerate(e.beginning):
+        r = lowered.residuals[i]
+        data = r.known_data(X)
+        for j, c in zip(r.linear, r.coefficients(X, normals, data), strict=True):
+            A[:, row, wanted.index((j.alpha[e.axis], j.unknown))] += c
+        b[:, row] = -r.rest(X, normals, data, np.empty((0, len(X))))
+    out = np.zeros((max(e.orders), lowered.unknowns, len(X)))
+    found = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+    for column, (a, k) in enumerate(wanted):
+        out[a, k] = found[:, column]
+    return out
+
+
+def moved(places: Places, state: State, resolution: Resolution) -> State:
+    """The same functions at another resolution."""
+    if state.resolution == resolution:
+        return state
+    site = places.grid(resolution, resolution.sizes)
+    X = site.points.reshape(-1, site.points.shape[-1])
+    old = state.resolution
+    if len(old.sizes) > 1:
+        values = places.values(state.rates, old, resolution)
+        return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
+    cells = old.tree.locate(X)
+    spots = places.spots(X, cells, old)
+    table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)
+    owners = np.zeros(len(X), dtype=np.intp) if spots.cells is None else spots.cells
+    values = np.einsum("xn,axkn->akx", table, state.rates[:, owners])
+    values = values.reshape(*values.shape[:2], len(resolution.tree), -1).transpose(0, 2, 1, 3)
+    return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))

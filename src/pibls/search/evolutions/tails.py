@@ -1,0 +1,155 @@
+r"""|c_n|/max|u| and |r|/max|terms|: how far the series of a window have fallen, what its equations leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.search.evolutions.chain import Places
+from pibls.search.evolutions.resolution import Resolution
+from pibls.search.thresholds import MARCH
+from pibls.solver.stages import Stages
+from pibls.system.lines import Group, Lines, Moments, Term
+
+LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
+BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held
+
+
+def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
+    """The last coefficients in space of functions (…, cells, unknowns, n), relative: (cells, axes)."""
+    split = np.abs(U).reshape(*U.shape[:3], *found.sizes)
+    if scale is None:
+        split = split / np.maximum(split.max(axis=(1, 3), keepdims=True), 1e-300).max(
+            axis=tuple(range(4, split.ndim)), keepdims=True
+        )
+    else:
+        split = split / scale.reshape(-1, *(1,) * len(found.sizes))
+    out = np.empty((len(found.tree), len(found.sizes)))
+    for i, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
+        top = np.take(split, range(n - (4 if yes else 3), n), axis=3 + i)
+        # What is left out is a sum: of n waves that have fallen by seven digits, each next one has by 32/n.
+        beyond = max(n / 32.0, 1.0) if yes else 1.0
+        out[:, i] = beyond * top.max(axis=(0, *range(2, top.ndim)))
+    return out
+
+
+def tails_of(
+    places: Places, found: Resolution, U: Array, series: Array, known: Array, least: Array | float = 0.0
+) -> tuple[float, Array, Array]:
+    """The tail in time; those in space, (cells, axes); max|u| of each unknown.
+
+    U are the coefficients at the moments and ``series`` those in time, (cells, unknowns, n, …); ``known`` is
+    how large each unknown was before. None is measured against less than ``least``.
+    """
+    site, plain = places.grid(found, found.sizes), (0,) * len(found.sizes)
+    values = np.abs(site.sums(plain, U))
+    sizes = values.max(axis=(0, 2, 3))
+    scale = np.maximum(np.maximum(known, sizes), 1e-9 * max(float(sizes.max()), float(known.max())))
+    scale = np.maximum(np.where(scale > 0, scale, 1.0), least)
+    late = np.abs(site.sums(plain, series[..., -2:] * LAST)).max(axis=(0, 2, 3))
+    along = float((late / scale).max())
+    return along, spectra(found, np.moveaxis(U, -1, 0), scale), sizes
+
+
+def natural_of(
+    places: Places, found: Resolution, sizes: Array, h: float, group: Group, share: float = 1.0
+) -> Callable[[Term], Array]:
+    """What a term of a group is at least, of unknowns that vary by their size over a cell or window."""
+    boxes = found.tree.boxes[:, places.free, :]
+    half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
+
+    def natural(term: Term) -> Array:
+        site, k, alpha, a = term
+        scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
+        return np.asarray((share if sum(alpha) else 1.0) * sizes[k] * group.sites[site].of(scale))
+
+    return natural
+
+
+def noise_of(
+    places: Places, found: Resolution, left: Array, window: tuple[float, int], group: Group
+) -> Callable[[Term], Array]:
+    """What a term of a group may be off by, of unknowns whose series are off by ``left``.
+
+    ``window`` has its length and how many functions it has in time.
+    """
+    h, moments = window
+    natural = natural_of(places, found, left, h, group)
+
+    def noise(term: Term) -> Array:
+        # ∂^m of the last polynomial at the end of a cell, next to its values: n^2m/(1·3·…·(2m - 1)).
+        orders = zip((*found.sizes, moments), (*term[2], term[3]), strict=True)
+        steep = math.prod(n ** (2 * m) / math.prod(range(1, 2 * m, 2)) for n, m in orders)
+        return np.asarray(steep * natural(term))
+
+    return noise
+
+
+def rounding_of(
+    places: Places, moments: Moments, rates: list[Array], since: float, left: float = 0.0
+) -> Array:
+    """What each unknown may be off by after a time: the terms of its equation are rounded, or ``left`` open.
+
+    A velocity that stays zero, because a pressure and what turns it balance, is no better known than that.
+    """
+    out = np.zeros(len(places.partner))
+    for g, held, k in zip(moments.lines.groups, moments.held, places.partner, strict=False):
+        J = moments.lines.jets(g, rates, g.terms)
+        slopes = np.concatenate([held.coefficients, held.slopes(J[g.known :])])
+        highest = places.evolution.orders[k]
+        own = [highest > 0 and (unknown, a) == (k, highest) for _, unknown, _, a in g.terms]
+        rate = np.abs(slopes[own]).min(initial=np.inf)
+        if any(own) and rate > 0:
+            others = np.abs((slopes * J)[np.logical_not(own)]).max(initial=0.0)
+            out[k] = max(MARCH.rounded, 10.0 * left) * others * since**highest / rate
+    return out
+
+
+def between_of(
+    st: Stages, U: Array, beginning: Array, highest: int, h: float, orders: tuple[int, ...]
+) -> list[Array]:
+    """∂_t^a of functions (cells, unknowns, n, s) at moments at which the equations are not held."""
+    V = np.polynomial.legendre.legvander(2.0 * BETWEEN - 1.0, st.count)
+    seen = []
+    for a, r in enumerate(st.rates(U, beginning, highest, h)):
+        if a < len(beginning):
+            every = np.concatenate([beginning[a][..., None], r], axis=-1)
+            value = every @ (V @ st.series).T
+            for k, order in enumerate(orders):
+                if order <= a:
+                    value[:, k] = r[:, k] @ (V @ st.bare).T
+        else:
+            value = r @ (V @ st.bare).T
+        seen.append(value)
+    return seen
+
+
+def left_between(
+    places: Places,
+    found: Resolution,
+    checks: Lines,
+    st: Stages,
+    U: Array,
+    beginning: Array,
+    window: tuple[float, float],
+    known: Array,
+    left: float,
+) -> Array:
+    """How well the equations hold between the points, next to their terms: of each cell.
+
+    ``left`` is what the series are off by anyway, relative.
+    """
+    t, h = window[0], window[1] - window[0]
+    seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders)
+    out = np.zeros(len(found.tree))
+    sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
+    natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
+    noise = noise_of(places, found, left * sizes, (h, st.count), checks.groups[0])
+    for r, size in checks.at(t + h * BETWEEN).judged(seen, natural, noise):
+        r, size = (x.reshape(len(out), -1) for x in (r, size))
+        local = size.max(axis=1)
+        out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))
+    return out

@@ -1,0 +1,1 @@
+"""Ordinary evolutions: one orbit, and a second one beside it."""

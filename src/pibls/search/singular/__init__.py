@@ -1,0 +1,1 @@
+"""What is known beforehand about corners, added to the functions of a search."""

@@ -1,0 +1,1 @@
+"""One problem at many values of its parameters."""
