@@ -276,15 +276,15 @@ def test_an_evolution_through_layers_whose_conductivity_grows() -> None:
     np.testing.assert_allclose(above, 10.0 * below, rtol=1e-5)
 
 
-STEP = sp.Piecewise((1, x < sp.Rational(1, 2)), (0, True))
+MAGNET = sp.Piecewise((1, x < sp.Rational(1, 2)), (0, True))
 
 
 @pytest.mark.parametrize(
     "equation",
     [
-        sp.Derivative(u.diff(x) + STEP, x),
-        sp.Eq(u.diff(x, 2), -sp.Derivative(STEP, x)),
-        pibls.div([u.diff(x) + STEP]),
+        sp.Derivative(u.diff(x) + MAGNET, x),
+        sp.Eq(u.diff(x, 2), -sp.Derivative(MAGNET, x)),
+        pibls.div([u.diff(x) + MAGNET]),
     ],
     ids=["in the flux", "beside u''", "div"],
 )
@@ -301,7 +301,7 @@ def test_what_of_a_flux_is_given_may_jump_in_an_evolution() -> None:
     tent = -sp.Min(x, 1 - x) / 2
     problem = pibls.Problem(
         LINE.during(t, 0, 1),
-        [w.diff(t) - sp.Derivative(w.diff(x) + t * STEP, x) - tent],
+        [w.diff(t) - sp.Derivative(w.diff(x) + t * MAGNET, x) - tent],
         [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)],
     )
     solution = pibls.solve(problem, tol=1e-8)

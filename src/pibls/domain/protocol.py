@@ -13,7 +13,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.cloud import Cloud
 from pibls.domain.face import Boundary, Face
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 
 
 @runtime_checkable
@@ -112,7 +112,7 @@ class Own:
 
 def full(domain: Domain) -> FullDomain:
     """The domain itself where it answers all that the library asks, else a wrapper that does."""
-    return cast(FullDomain, domain) if isinstance(domain, Known) else Own(domain)
+    return cast(FullDomain, domain) if isinstance(domain, FullyKnown) else Own(domain)
 
 
 def is_domain(thing: Any) -> TypeGuard[Domain]:

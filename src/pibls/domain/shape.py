@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pibls.domain.time import During
 
 
-class Known:
+class FullyKnown:
     """A domain that answers all that the library asks (`FullDomain`)."""
 
     @property
@@ -26,7 +26,7 @@ class Known:
         return False
 
 
-class Shape(Known):
+class Shape(FullyKnown):
     """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.
 
     A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `boundary` and
