@@ -22,6 +22,7 @@ from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
 from pibls.search.orbits.initial import InitialValues, beginning_of, kicks_of
 from pibls.search.orbits.orbit import Orbit, Path
+from pibls.search.orbits.origin import is_free
 from pibls.search.orbits.shadow import Shadow, shadow
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING, ORBITS
@@ -103,6 +104,10 @@ class OrbitPlan(Plan):
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)
         self._tell(path, found, excess)
+        assert self._setting is not None
+        if is_free(path, self._setting.collocation):
+            self.status = Status.UNDETERMINED
+            return
         if path.stopped is not None:
             self.notes["stopped"] = (path.until, path.stopped)
             self.status = Status.TIME_LIMIT if path.stopped == LATE else Status.STOPPED
