@@ -92,6 +92,10 @@ class OrbitPlan(Plan):
             known = self.best, self.error, dict(self.notes)
             self.best, self.error = found, UNCHECKED
             self._tell(path, found, None)
+            assert self._setting is not None
+            if is_free(path, self._setting.collocation):
+                self.status = Status.UNDETERMINED
+                return
             second = self._second(path)
             if second is not None:
                 error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))
@@ -104,10 +108,6 @@ class OrbitPlan(Plan):
     def _conclude(self, path: Path, found: Attempt) -> None:
         excess = self.excess(found, self.error)
         self._tell(path, found, excess)
-        assert self._setting is not None
-        if is_free(path, self._setting.collocation):
-            self.status = Status.UNDETERMINED
-            return
         if path.stopped is not None:
             self.notes["stopped"] = (path.until, path.stopped)
             self.status = Status.TIME_LIMIT if path.stopped == LATE else Status.STOPPED
