@@ -51,7 +51,7 @@ def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group])
     if not (np.isfinite(A).all() and np.isfinite(b).all()):
         return None
     scale = np.abs(A).max(axis=1, initial=0.0)
-    if not (scale > 0).all() or np.linalg.cond(A / scale[:, None]) > 1.0 / ORBITS.singular:
+    if not (scale > 0).all() or np.linalg.cond(A / scale[:, None]) > 1.0 / ORBITS.independent:
         return None
     found = np.linalg.solve(A / scale[:, None], b / scale)
     state = tuple(np.zeros((len(g.unknowns), g.order)) for g in groups)
