@@ -294,7 +294,7 @@ class WavePlan(Plan):
         self.best = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
-            contradictory = left_over(self.bench, *now.function, now.residuals) > limits.left_over
+            contradictory = left_over(self.bench, *now.function, now.residuals) > limits.fits
             self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
         elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
