@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
+from pibls.diagnose.balance import Imbalance, imbalance_of
 from pibls.diagnose.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
@@ -37,7 +38,7 @@ from pibls.search.evolutions.growth import growth_of, told_at_outflow
 from pibls.search.loop import Search
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
-from pibls.search.thresholds import DEFAULT, GROWTH
+from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -103,6 +104,10 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         problem.derived["growth"] = growth_of(lowered, domain)
     if problem.derived["growth"] is not None:
         return _unstable(problem, request, budget)
+    if "imbalance" not in problem.derived:
+        problem.derived["imbalance"] = imbalance_of(lowered, domain)
+    if problem.derived["imbalance"] is not None:
+        return _unbalanced(problem, request, budget)
     if "corners" not in problem.derived:
         wedges = worst_wedges(lowered, domain)
         found = () if wedges else worst_corners(lowered, domain)
@@ -156,6 +161,15 @@ def _unstable(problem: Problem, request: Request, budget: Budget) -> Answer:
         return answer
     notes = answer.notes | {"growth": problem.derived["growth"]}
     return replace(answer, status=Status.UNSTABLE, estimator=lambda: UNCHECKED, notes=notes)
+
+
+def _unbalanced(problem: Problem, request: Request, budget: Budget) -> Answer:
+    """What has no solution, whatever the functions: a few waves come as close as they can."""
+    few = replace(budget, max_nodes=min(budget.max_nodes, LOOP.few * lower(problem).unknowns))
+    answer = _searched(_bench(problem, request), request, few, None, divided=False)
+    found: Imbalance = problem.derived["imbalance"]
+    notes = answer.notes | {"imbalance": (found.name, found.sources, found.through)}
+    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
 
 
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
