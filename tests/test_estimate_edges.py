@@ -12,7 +12,7 @@ import sympy as sp
 import pibls
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, at_least
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, at_least, estimated
 
 x, y, t = sp.symbols("x y t")
 
@@ -44,6 +44,16 @@ def test_the_end_of_time_is_looked_at() -> None:
     at_end = where[where[:, 1] == 3.0]
     assert len(at_end) > 50
     assert {0.0, 1.0} <= set(at_end[:, 0]), "in its corners too"
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_an_error_that_begins_with_a_window_is_told_at_once(forward: bool) -> None:
+    """Its first moments share their stretch of time with the end of the window before, with no place of their own."""
+    t = np.arange(640)[:, None] / 640.0  # ten places in each of 64 stretches
+    difference = np.where((t.T >= 0.5) == forward, 1.0, 1e-6)
+    _, errors = estimated(difference, difference, np.ones(1), Where(t, t, 0)).over_time()
+    assert errors[31 if forward else 32] > 1.0
+    assert errors.min() < 1e-5
 
 
 def test_what_is_known_of_an_error_is_not_passed_over() -> None:
