@@ -297,7 +297,7 @@ class WavePlan(Plan):
         if self._undetermined(now, second):
             # Where a side is bare, what runs away is held by nothing there: nothing contradicts it.
             told = [r.region for r in self.bench.lowered.residuals if not r.region.is_inside]
-            runaway = left_over(self.bench, *now.function, now.residuals) > limits.left_over
+            runaway = left_over(self.bench, *now.function, now.residuals) > limits.fits
             closed = runaway and not bare(self.bench.domain, told)
             self.status = Status.NO_SOLUTION if closed else Status.UNDETERMINED
         elif last is None and second.probed.stiffness < 1e-3 and not at_limit:

@@ -95,7 +95,7 @@ class OrbitPlan(Plan):
             if second is not None:
                 error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))
                 self.error = _with_rounding(error, second)
-            if self.excess(found, self.error) > bench.limits.lost:
+            if self.excess(found, self.error) > bench.limits.fits:
                 self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
         self.keep_better(*known)
