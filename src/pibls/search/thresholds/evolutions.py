@@ -88,6 +88,13 @@ class OrbitThresholds:
     """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
     anyway: tuple[float, float] = (2.5, 1.5)
     """A spectrum that allows so much longer a window makes it so much longer."""
+    # -- a start at which the equation is singular --
+    singular: float = 1e-6
+    """A least singular value of the highest derivatives, next to that after the first window."""
+    origin: tuple[int, int] = (30, 15)
+    """Halvings of the first window between which a change of the orbit …"""
+    free: float = 2.0
+    """… grows so much: t^λ beyond what is given does by 2^(15 (λ - m + 1)), anything else by 1 + 3e-5."""
     # -- the plan, and the second orbit --
     many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
