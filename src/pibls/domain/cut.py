@@ -62,9 +62,8 @@ class Cut(Known):
     def is_crossed(self) -> bool:
         """Whether the boundary of the domain goes through the cell, and not along its sides."""
         low, high = self._wider(-_BESIDE).T
-        rng = np.random.default_rng(0)
         for face in self.near:
-            X = face.at(_SEEN[:, None], rng).points if face.dimension == 1 else face.dense()
+            X = face.at(_SEEN[:, None]).points if face.dimension == 1 else face.dense()
             if np.any(np.all((low < X) & (high > X), axis=1)):
                 return True
         return False

@@ -32,10 +32,9 @@ def frame(domain: Domain, box: Array) -> Array:
     cut = parts_in(domain, box)
     if not cut:
         return box
-    rng = np.random.default_rng(0)
     ticks = np.linspace(0.0, 1.0, _ON_FACE if d == 2 else _GRID[d])
     U = np.stack(np.meshgrid(*(ticks,) * (d - 1), indexing="ij"), axis=-1).reshape(-1, d - 1)
-    seen = [part.at(U, rng).points for part in cut]
+    seen = [part.at(U).points for part in cut]
     low, high = box.T
     grid = np.array(list(product(*(np.linspace(0.0, 1.0, 2 if d == 2 else _GRID[d]),) * d)))
     X = low + (high - low) * (_SPARE + (1.0 - 2.0 * _SPARE) * grid)

@@ -19,6 +19,7 @@ from scipy.linalg import block_diag
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.quasi import lobatto, sobol
+from pibls.domain.face import parts_held
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole
@@ -27,7 +28,7 @@ from pibls.space.spectrum import degree_in
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
 _SPARED = 2  # degrees of the traces on the faces of a cell in space
-_LOOKED_AT, _BISECTIONS = 64, 24  # places of a joint that the boundary may cut
+_LOOKED_AT = 64  # places of a joint that the boundary may cut
 _ASIDE = 1e-6  # of a joint: a step to its sides
 _SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
 _FAR = 0.05  # of a joint
@@ -282,20 +283,9 @@ def _stretches(one: Wanted, contains: Callable[[Array], Mask]) -> list[tuple[flo
     """The parts of a joint in the plane that have the domain on both sides, as shares of it."""
 
     def inside(U: Array) -> Mask:
-        return _within([(one.at(U), one.joint, one.extent)], contains)[0]
+        return _within([(one.at(U[:, None]), one.joint, one.extent)], contains)[0]
 
-    U = (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT
-    mask = inside(U[:, None])
-    if mask.all() or not mask.any():
-        return [(0.0, 1.0)] if mask.all() else []
-    changes = np.flatnonzero(mask[1:] != mask[:-1])
-    a, b, first = U[changes], U[changes + 1], mask[changes]
-    for _ in range(_BISECTIONS):
-        c = 0.5 * (a + b)
-        same = inside(c[:, None]) == first
-        a, b = np.where(same, c, a), np.where(same, b, c)
-    ends = np.concatenate([[0.0] if mask[0] else [], np.where(first, a, b), [1.0] if mask[-1] else []])
-    return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
+    return parts_held(inside, (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT, 24)
 
 
 def _within(asked: Sequence[tuple[Array, Joint, float]], contains: Callable[[Array], Mask]) -> list[Mask]:
