@@ -18,7 +18,7 @@ from pibls.diagnose.ends import meetings, opened
 from pibls.diagnose.holes import (
     Around,
     Hole,
-    Kind,
+    HoleFunctions,
     _completed,
     _decay,
     holes_of,
@@ -90,10 +90,12 @@ def test_orders_around_discs() -> None:
     other = Hole(far.holes[0].faces, (touching[1],), 1.0)
     (decay,) = _completed(hole, [hole, other], (), ()).decays
     assert 0.9 < decay < 0.99
-    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 0.0))) in range(
-        60, 240
-    )
-    assert max(f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, Kind(0, 3.0))) in range(20, 80)
+    assert max(
+        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleFunctions(0, 0.0))
+    ) in range(60, 240)
+    assert max(
+        f.orders for f in replace(hole, decays=(0.97,)).functions(41.0, HoleFunctions(0, 3.0))
+    ) in range(20, 80)
 
 
 def test_circles_that_mirror_each_other() -> None:

@@ -14,8 +14,8 @@ import sympy as sp
 
 import pibls
 from pibls.linalg import block_qr, distributed, staircase
-from pibls.linalg.engine import HERE, Demand, Here, Share, TooLargeError
-from pibls.linalg.fronts import Plan, Rest, eliminate, planned
+from pibls.linalg.engine import HERE, BytesAsked, Here, Share, TooLargeError
+from pibls.linalg.fronts import FrontPlan, Rest, eliminate, planned
 from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
 from pibls.problem.lowering import lower
@@ -237,10 +237,10 @@ def test_the_memory_is_what_was_announced() -> None:
         def limit(self, work: float) -> float:
             return work / 8
 
-        def admit(self, demand: Demand) -> None:
+        def admit(self, demand: BytesAsked) -> None:
             demands.append(demand)
 
-    demands: list[Demand] = []
+    demands: list[BytesAsked] = []
     for problem in (linear(), nonlinear()):
         system = in_cells(problem, Noted(), 8, 64)
         J, _ = system.linearise(system.level(0.0))
@@ -281,7 +281,7 @@ def test_two_triangles_are_joined(known: bool) -> None:
     """What two fronts hand on: QᵀF = [R, beside; 0, rest], also where nothing is known of a column."""
     rng = np.random.default_rng(0)
     widths = {0: 6, 1: 5, 2: 9, 3: 7}
-    plan, ridge = Plan((0, 1), (2, 3), (), (0, 1)), 1e-12
+    plan, ridge = FrontPlan((0, 1), (2, 3), (), (0, 1)), 1e-12
     columns = {0: np.arange(6), 1: np.arange(6, 11), 2: np.arange(11, 20), 3: np.arange(20, 27)}
     handed, rows = [], [np.zeros((0, 27))]
     for parts in ((0, 1, 2), (0, 1, 3)):
@@ -307,7 +307,7 @@ def test_two_triangles_are_joined(known: bool) -> None:
 def test_a_cell_is_eliminated_first_in_its_own_columns() -> None:
     """Rows of a cell alone, and rows that it shares with two faces: QᵀF = [R, beside; 0, rest]."""
     rng = np.random.default_rng(0)
-    widths, plan = {0: 40, 1: 9, 2: 7}, Plan((0,), (1, 2), (0, 1, 2), ())
+    widths, plan = {0: 40, 1: 9, 2: 7}, FrontPlan((0,), (1, 2), (0, 1, 2), ())
     shapes: list[tuple[tuple[int, ...], int]] = [((0,), 50), ((0, 1), 20), ((0, 2), 15)]
     blocks = [(parts, [rng.standard_normal((rows, widths[p])) for p in parts]) for parts, rows in shapes]
     given = [(parts, found, np.ones((len(found[0]), 1))) for parts, found in blocks]

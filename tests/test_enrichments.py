@@ -25,7 +25,7 @@ from pibls.search.singular.cornered import Cornered
 from pibls.search.singular.enrich import Enrichment, _towards, enrichment_of, worst_corners
 from pibls.search.sweeps import repeated
 from pibls.search.sweeps.reduced import Reduced
-from pibls.search.sweeps.repeated import Kept
+from pibls.search.sweeps.repeated import KeptForms
 from pibls.system.points import Points, PointSet
 
 x, y = sp.symbols("x y")
@@ -210,7 +210,7 @@ def test_equations_hold_at_other_values(
     monkeypatch.setattr(repeated, "Whole", SimpleNamespace(shared=lambda *_: None))
     values: Any = (np.ones((1, 4, 1)),)
     residuals: Any = {"equation": SimpleNamespace(relative=relative)}
-    answer = Kept._judged(kept, np.zeros(2), values, values, 0, residuals, None, 1)
+    answer = KeptForms._judged(kept, np.zeros(2), values, values, 0, residuals, None, 1)
     assert (answer is not None) is serves
 
 
@@ -226,7 +226,7 @@ def test_how_many_kept_solutions_are_combined(monkeypatch: pytest.MonkeyPatch) -
     places = [np.array([float(i)]) for i in range(60)]
     kept: Any = SimpleNamespace(places=places, sides=(side, side), judge=judge, _judged=lambda *_: None)
     monkeypatch.setattr(repeated, "lower", lambda _: None)
-    Kept._combined(kept, SimpleNamespace(parameters={"k": 3.0}), None)  # type: ignore[arg-type]
+    KeptForms._combined(kept, SimpleNamespace(parameters={"k": 3.0}), None)  # type: ignore[arg-type]
     assert 8 <= asked[0] <= 32
 
 
@@ -248,7 +248,7 @@ def test_how_many_solutions_are_kept(count: int, remembered: bool, monkeypatch: 
     )
     monkeypatch.setattr(repeated, "lower", lambda _: SimpleNamespace(is_linear=False))
     problem: Any = SimpleNamespace(parameters={"k": 3.0})
-    Kept.answers(kept, [problem], None, True)
+    KeptForms.answers(kept, [problem], None, True)
     assert bool(said) is remembered
 
 

@@ -11,7 +11,7 @@ import sympy as sp
 import pibls
 from pibls import Data, Problem, fit
 from pibls.fitting.experiment import Experiment
-from pibls.fitting.followed import Followed
+from pibls.fitting.followed import MovingOrbit
 from pibls.fitting.held import Held
 from pibls.fitting.unknowns import read_unknowns
 from pibls.problem import Jet
@@ -129,7 +129,7 @@ def test_an_orbit_is_followed_as_any_problem_is_held(make: Any) -> None:
     problem = make()
     moving, step = range(len(problem.parameters)), 0.02 * np.array([*problem.parameters.values()])
     solution = pibls.solve(problem, tol=1e-9)
-    found = Followed.of(solution, moving)
+    found = MovingOrbit.of(solution, moving)
     assert found is not None
     followed, course = found
     held = Held.of(solution, moving)

@@ -146,6 +146,17 @@ def test_no_kind_is_recognised_outside_of_its_room() -> None:
     assert strangers(source, "space") == set()
 
 
+def test_a_name_means_one_thing() -> None:
+    """Two classes have two names, but for what a text is made of and what a module keeps to itself."""
+    classes = [
+        node.name
+        for path in MODULES
+        for node in ast.parse(path.read_text()).body
+        if path.parts[-2:] != ("text", "tree.py") and isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    ]
+    assert not {name for name in classes if classes.count(name) > 1}
+
+
 PLANS = ("boxes", "cells", "evolutions", "orbits", "sweeps")
 """Ways of solving, each in a room of its own behind the loop that chooses between them."""
 

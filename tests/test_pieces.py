@@ -24,7 +24,7 @@ from pibls.search.cells.plan import CellPlan
 from pibls.search.cells.seams import Seams
 from pibls.search.cells.sizes import NODES, Sized, first_level, waves_in
 from pibls.search.estimate import ErrorEstimate
-from pibls.search.rates import Site, Walls, _samples, sites, towards, walls_of, waves_across
+from pibls.search.rates import LayerPlane, Walls, _samples, sites, towards, walls_of, waves_across
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree, graded
 from pibls.status import Status
@@ -168,7 +168,7 @@ def test_layers_and_waves_that_decide() -> None:
 
 def test_cells_are_halved_until_they_resolve_a_layer() -> None:
     tree = CellTree.over(np.array([[0.0, 1.0], [0.0, 1.0]]))
-    fine = towards(tree, (Site(0, 0.0, 1000.0),), 10)
+    fine = towards(tree, (LayerPlane(0, 0.0, 1000.0),), 10)
     assert 8 <= len(fine) <= 14
     for rate, least, most in ((1e9, 2.0**-16, 2.0**-9), (100.0, 0.02, 0.07)):
         walls = Walls(np.array([[0.3, 0.0]]), np.array([rate]))

@@ -21,7 +21,7 @@ from pibls.space import Lattice
 from pibls.system.boxed import Boxed
 from pibls.system.condensed import Condensed
 from pibls.system.nearest import Nearest
-from pibls.system.products import Rows
+from pibls.system.products import ProductRows
 
 x, y, z = sp.symbols("x y z")
 
@@ -99,7 +99,7 @@ def test_box_by_box_is_the_same_as_at_once(name: str) -> None:
     boxed = Boxed.of(lower(problem), problem.domain, np.array(problem.domain.bounds))
     assert boxed is not None
     axes = [Splines((0.0, 0.2, 0.6, 1.0), 8, m, r) for m, r in zip(boxed.orders, boxed.repeated, strict=True)]
-    rows = Rows.of(boxed, axes)
+    rows = ProductRows.of(boxed, axes)
     U = np.random.default_rng(0).standard_normal(rows.shape)
     _, L = rows.residual(U)
     condensed, nearest = Condensed.of(rows, L), Nearest.of(rows, L)

@@ -15,8 +15,8 @@ from pibls.arrays import Array
 from pibls.basis import JoinedBasis, WaveBasis
 from pibls.errors import ProblemError
 from pibls.io.container import read_container, write_container
-from pibls.io.entries import Maybe, Numbers, Part, Real, Several, Text, Whole
-from pibls.io.known import KNOWN
+from pibls.io.entries import Maybe, Natural, Nested, Numbers, Real, Several, Text
+from pibls.io.kinds import KNOWN
 from pibls.io.record import Record
 from pibls.io.records import Kind, Reader, Table, Writer
 from tests.effort import calls_of
@@ -48,12 +48,12 @@ TABLE = Table(
             {
                 "start": Real(),
                 "name": Maybe(Text()),
-                "count": Whole(),
-                "bases": Several(Part("basis")),
+                "count": Natural(),
+                "bases": Several(Nested("basis")),
                 "weights": Several(Numbers("n")),
             },
         ),
-        Kind("windows", Windows, "field", {"parts": Several(Part("window"))}),
+        Kind("windows", Windows, "field", {"parts": Several(Nested("window"))}),
     ]
 )
 

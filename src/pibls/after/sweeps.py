@@ -11,7 +11,7 @@ from typing import Any
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
-from pibls.search.sweeps.repeated import Kept
+from pibls.search.sweeps.repeated import KeptForms
 from pibls.solution import Solution
 from pibls.solution.solve import solve
 from pibls.status import Status
@@ -66,7 +66,7 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
     data_only = _moves_data_only(problems[0], moving)
-    kept: Kept | None = None
+    kept: KeptForms | None = None
     status = Status.TOLERANCE
     while order:
         batch = [] if kept is None else order if data_only else order[:1]
@@ -85,7 +85,7 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
             # What was kept does not serve here: the next one is searched for, and kept for the others.
             solution = _alone(problems[order[0]], settings)
             yield order[0], solution
-            kept = Kept.of(problems[order[0]], solution) if solution.converged else None
+            kept = KeptForms.of(problems[order[0]], solution) if solution.converged else None
             status = solution.status
             order = order[1:]
 

@@ -71,7 +71,7 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class Kind:
+class HoleFunctions:
     """Which functions the equations ask for around a hole: powers of z̄ beside those of z, κ, and g."""
 
     depth: int = 0
@@ -97,7 +97,7 @@ class Hole:
     ring: Ring | None = None
     """Many small circles instead, where the rim is smooth but no circle."""
 
-    def functions(self, digits: float, kind: Kind) -> list[Annular]:
+    def functions(self, digits: float, kind: HoleFunctions) -> list[Annular]:
         """The functions around its centres, as many as leave e^-digits."""
         if self.ring is not None:
             return [kind.around((a, b), r, 1) for a, b, r in self.ring.circles(digits)]
@@ -133,7 +133,7 @@ class Around:
     """All holes, with the kind of functions that the equations ask for."""
 
     holes: tuple[Hole, ...] = ()
-    kind: Kind = field(default_factory=Kind)
+    kind: HoleFunctions = field(default_factory=HoleFunctions)
     mirrors: tuple[Mirror, ...] = ()
     """The faces of the outer boundary …"""
     images: tuple[Image, ...] = ()
@@ -253,7 +253,7 @@ def _outwards(piece: Piece) -> tuple[Face, ...] | None:
     return tuple(out)
 
 
-def _around(faces: tuple[Face, ...], kind: Kind | None, domain: Domain) -> Around:
+def _around(faces: tuple[Face, ...], kind: HoleFunctions | None, domain: Domain) -> Around:
     if kind is None or not faces or not all(face.has_chart and face.dimension == 1 for face in faces):
         return Around()
     found: list[Hole] = []
@@ -325,7 +325,7 @@ def _orders(digits: float, decay: float) -> int:
     return max(math.ceil(digits / math.log(1.0 / decay)), 1)
 
 
-def _kind(lowered: LoweredProblem, X: Array | None = None) -> Kind | None:
+def _kind(lowered: LoweredProblem, X: Array | None = None) -> HoleFunctions | None:
     """Which functions the equations ask for around a hole.
 
     Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}; what has nothing
@@ -335,13 +335,13 @@ def _kind(lowered: LoweredProblem, X: Array | None = None) -> Kind | None:
     equations = [r for r in lowered.residuals if r.region.is_inside]
     forms = [reduction_of(r, X) for r in equations]
     if lowered.unknowns == len(equations) == 1 and forms[0] is not None and forms[0].mu == 1j:
-        return Kind(0, forms[0].rate, forms[0].growth)
+        return HoleFunctions(0, forms[0].rate, forms[0].growth)
     if all(form is not None and form.mu == 1j and form.is_plain for form in forms):
-        return Kind()
+        return HoleFunctions()
     if X is not None:
         return None
     plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
-    return Kind(1) if plain else None
+    return HoleFunctions(1) if plain else None
 
 
 def _constant(r: Residual) -> bool:

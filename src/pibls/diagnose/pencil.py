@@ -53,20 +53,20 @@ class Tie:
 
 
 @dataclass(frozen=True)
-class Power:
+class CornerPower:
     """Re Σ c ζ^p ζ̄^q logˡ ζ over terms (sector, unknown, root, p, q, l, c)."""
 
     degree: complex
     terms: tuple[tuple[int, int, int, complex, int, int, complex], ...]
 
 
-def with_bessel(powers: Sequence[Power], most: float) -> list[Power]:
+def with_bessel(powers: Sequence[CornerPower], most: float) -> list[CornerPower]:
     """u and r^(2j) u: what a term c·u brings along, the same in all sectors, where the highest part is Δu."""
     out = list(powers)
     for power in powers:
         for j in range(1, int(0.5 * (most - power.degree.real)) + 1):
             terms = ((s, k, root, p + j, q + j, log, c) for s, k, root, p, q, log, c in power.terms)
-            out.append(Power(power.degree + 2 * j, tuple(terms)))
+            out.append(CornerPower(power.degree + 2 * j, tuple(terms)))
     return sorted(out, key=lambda p: p.degree.real)
 
 
@@ -200,9 +200,9 @@ class Pencil:
         sizes = np.linalg.svd(D, compute_uv=False)
         return bool(np.all(sizes[:, -1] < PENCIL.null * sizes[:, 0]))
 
-    def powers(self, most: float, exponents: Sequence[tuple[complex, int]]) -> list[Power]:
+    def powers(self, most: float, exponents: Sequence[tuple[complex, int]]) -> list[CornerPower]:
         """All functions of a degree below ``most``, real ones, with these exponents."""
-        out: list[Power] = []
+        out: list[CornerPower] = []
         for alpha, count in exponents:
             if abs(alpha - round(alpha.real)) > SINGULAR.whole:
                 out += self._at(alpha, count)
@@ -219,9 +219,9 @@ class Pencil:
         rank = int(np.sum(sizes > PENCIL.null * sizes[0]))
         return V[rank:].conj().T / size[:, None], D
 
-    def _at(self, alpha: complex, count: int) -> list[Power]:
+    def _at(self, alpha: complex, count: int) -> list[CornerPower]:
         null, D = self._null(alpha)
-        out: list[Power] = []
+        out: list[CornerPower] = []
         for c in null.T:
             out += self._real(alpha, c, None)
         if count > null.shape[1]:
@@ -232,10 +232,10 @@ class Pencil:
                 out += self._real(alpha, extra, c)
         return out
 
-    def _at_whole(self, k: int) -> list[Power]:
+    def _at_whole(self, k: int) -> list[CornerPower]:
         """What is no polynomial at a whole degree: with it any smooth data can be met."""
         alpha = complex(k)
-        out: list[Power] = []
+        out: list[CornerPower] = []
         for column in range(self.columns):
             go_on()
             c = np.zeros(self.columns, dtype=complex)
@@ -274,13 +274,13 @@ class Pencil:
 
     def _real(
         self, alpha: complex, c: Complexes, log: Complexes | None, *, both: bool = False
-    ) -> list[Power]:
+    ) -> list[CornerPower]:
         """Re and Im of U(α) c, or of U(α) c + ∂_α U(α) log; of a real power the larger of the two."""
         parts = [self._terms(alpha, c, log, phase) for phase in (1.0 + 0j, -1j)]
         if not both and abs(alpha.imag) < 1e-12:
             sizes = [sum(abs(t[-1]) for t in terms) for terms in parts]
             parts = [parts[int(np.argmax(sizes))]]
-        return [Power(alpha, terms) for terms in parts if terms]
+        return [CornerPower(alpha, terms) for terms in parts if terms]
 
     def _terms(self, alpha: complex, c: Complexes, log: Complexes | None, phase: complex) -> Any:
         """Σ over the members, with what belongs to the conjugate family conjugated: Re w = Re w̄."""

@@ -19,7 +19,7 @@ from pibls.arrays import Array
 from pibls.basis.polar import PolarBasis
 from pibls.basis.powers import PowersBasis
 from pibls.diagnose.ends import End, has_corners, meetings, opened
-from pibls.diagnose.pencil import Pencil, Power, Sector, Tie
+from pibls.diagnose.pencil import CornerPower, Pencil, Sector, Tie
 from pibls.diagnose.symbol import Row, Symbol, symbol_of
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR, WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
@@ -55,7 +55,7 @@ class Wedge:
         return self.clash or (self.angle > 0.5 * math.pi + 1e-6 and self.first < WEDGES.weak)
 
 
-class Place(Protocol):
+class CornerPlace(Protocol):
     """A corner: of the domain, or of what meets inside."""
 
     @property
@@ -232,7 +232,7 @@ def _on_polynomials(tie: Tie, symbol: Symbol, k: int) -> list[float]:
 
 
 def bases_of(
-    point: tuple[float, float], pencil: Pencil, powers: Sequence[Power], length: float
+    point: tuple[float, float], pencil: Pencil, powers: Sequence[CornerPower], length: float
 ) -> dict[tuple[int, int], PowersBasis]:
     """The functions of a corner as a basis for each (sector, unknown)."""
     out = {}
@@ -266,7 +266,11 @@ def bases_of(
 
 
 def richer(
-    place: Place, sector: Sector, exponents: Sequence[tuple[complex, int]], domain: Domain, length: float
+    place: CornerPlace,
+    sector: Sector,
+    exponents: Sequence[tuple[complex, int]],
+    domain: Domain,
+    length: float,
 ) -> dict[int, PolarBasis]:
     """What lower derivatives, variable coefficients and products bring in a sector, unknown by unknown."""
     if not any(place.lower):

@@ -16,7 +16,7 @@ from pibls.domain.gauss import slopes
 _NEWTON = 6
 
 
-class Table(NamedTuple):
+class CurveTable(NamedTuple):
     """A curve looked at densely: u (m + 1,), points (m + 1, 2), and a box around each of the m pieces."""
 
     u: Array
@@ -53,13 +53,13 @@ class Curve:
         return X, slopes(len(nodes)) @ X
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> CurveTable:
         """Where it runs."""
         u = np.linspace(0.0, 1.0, self.pieces + 1)
         X, middles = self.position(u), self.position(0.5 * (u[1:] + u[:-1]))
         a, b = X[:-1], X[1:]
         bulge = 2.0 * np.abs(middles - 0.5 * (a + b)) + 1e-14 * np.abs(X).max()
-        return Table(u, X, np.minimum(a, b) - bulge, np.maximum(a, b) + bulge)
+        return CurveTable(u, X, np.minimum(a, b) - bulge, np.maximum(a, b) + bulge)
 
     @cached_property
     def around(self) -> tuple[tuple[float, float], ...]:

@@ -13,14 +13,14 @@ from pibls.domain.box import Box
 from pibls.domain.face import Boundary, Face, Keep
 from pibls.domain.piece import Piece
 from pibls.domain.protocol import Domain, box_of, faces_of, within
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 
 _WIDER = 0.02  # of the cell: the ends of a clipped curve are found roughly, and must not be missed
 _SEEN = np.linspace(0.0, 1.0, 129)
 _BESIDE = 1e-9  # of the domain: as far inside of it is a point of its boundary looked for
 
 
-class Cut(Known):
+class Cut(FullyKnown):
     """Cells share nothing: a point on a face between two of them belongs to the upper one."""
 
     def __init__(self, domain: Domain, box: Array) -> None:

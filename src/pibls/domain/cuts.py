@@ -29,7 +29,7 @@ Locate = Callable[[Array], Any]
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutLine:
     """The line from a to b."""
 
     a: tuple[float, float]
@@ -51,15 +51,15 @@ class Cut:
         length = math.dist(self.a, self.b)
         return np.asarray((np.abs(self.height(X)) < tolerance) & (s > 0) & (s < length), dtype=np.bool_)
 
-    def is_on_line_of(self, other: Cut, tolerance: float) -> bool:
+    def is_on_line_of(self, other: CutLine, tolerance: float) -> bool:
         return bool(np.abs(other.height(np.array([self.a, self.b]))).max() < tolerance)
 
-    def through(self, box: Array) -> Cut:
+    def through(self, box: Array) -> CutLine:
         """The line through a and b, from one side of a box to the other and beyond."""
         reach, a = float(np.linalg.norm(box[:, 1] - box[:, 0])), np.array(self.a)
         near = a + ((0.5 * box.sum(axis=1) - a) @ self.along) * self.along
         ends = (near + np.array([[-0.6], [0.6]]) * reach * self.along).tolist()
-        return Cut((ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
+        return CutLine((ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
 
     @property
     def points(self) -> Array:
@@ -72,23 +72,25 @@ class Cut:
         return Arc(Polyline(self, np.array([self.a, self.b]), closed=False))
 
 
-def walls_of(domain: Domain) -> tuple[Cut, ...]:
+def walls_of(domain: Domain) -> tuple[CutLine, ...]:
     """The slits of a plane domain, each straight part once."""
     lips = [
         face.at(np.array([[0.0], [1.0]])).points
         for face in faces_of(domain)
         if face.is_thin and face.dimension == 1
     ]
-    out: list[Cut] = []
+    out: list[CutLine] = []
     for i, lip in enumerate(lips):
         for other in lips[i + 1 :]:
             if np.abs(lip - other[::-1]).max() < 1e-9 * np.linalg.norm(lip[1] - lip[0]):
                 a, b = (0.5 * (lip + other[::-1])).tolist()  # between them: which side is asked to 1e-13
-                out.append(Cut((a[0], a[1]), (b[0], b[1])))
+                out.append(CutLine((a[0], a[1]), (b[0], b[1])))
     return tuple(out)
 
 
-def seams_of(domain: Domain, walls: Sequence[Cut], faces: Sequence[Face], locate: Locate) -> tuple[Cut, ...]:
+def seams_of(
+    domain: Domain, walls: Sequence[CutLine], faces: Sequence[Face], locate: Locate
+) -> tuple[CutLine, ...]:
     """Seams from the tips of slits, and from where ``faces`` between pieces bend or meet inside."""
     box = box_of(domain)
     size = float(np.linalg.norm(box[:, 1] - box[:, 0]))
@@ -109,7 +111,7 @@ def seams_of(domain: Domain, walls: Sequence[Cut], faces: Sequence[Face], locate
     return tuple(out)
 
 
-def _tips(domain: Domain, walls: Sequence[Cut], size: float) -> Iterator[tuple[Array, float]]:
+def _tips(domain: Domain, walls: Sequence[CutLine], size: float) -> Iterator[tuple[Array, float]]:
     """The ends of slits inside the domain, each with the direction in which the slit would go on."""
     ends = [(np.array(p), np.array(p) - np.array(q)) for c in walls for p, q in ((c.a, c.b), (c.b, c.a))]
     for i, (point, way) in enumerate(ends):
@@ -155,8 +157,8 @@ def _goes_around(point: Array, angle: float, domain: Domain, locate: Locate, siz
 
 
 def _seam(
-    point: Array, angle: float, domain: Domain, walls: Sequence[Cut], locate: Locate, size: float
-) -> Cut:
+    point: Array, angle: float, domain: Domain, walls: Sequence[CutLine], locate: Locate, size: float
+) -> CutLine:
     """From a point to where its piece ends."""
     way = np.array([math.cos(angle), math.sin(angle)])
     piece = locate((point + _BESIDE * size * way)[None, :])[0]
@@ -178,4 +180,4 @@ def _seam(
             if _BESIDE * size < s_there < low and wall.holds(there, 1e-9 * size)[0]:
                 low = s_there
     end = point + low * way
-    return Cut((float(point[0]), float(point[1])), (float(end[0]), float(end[1])))
+    return CutLine((float(point[0]), float(point[1])), (float(end[0]), float(end[1])))

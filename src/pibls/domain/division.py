@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
-from pibls.domain.cuts import Cut
+from pibls.domain.cuts import CutLine
 from pibls.domain.face import Boundary, Face
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
 
@@ -48,14 +48,14 @@ class Parts:
     """What hangs together, is of one kind, and lies on one side of each line."""
 
     kind: Kind
-    lines: tuple[Cut, ...]
+    lines: tuple[CutLine, ...]
     kinds: tuple[int, ...]
     """The kind of each part, with a bit for each line."""
     samples: tuple[Array, ...]
     trees: tuple[Any, ...]
 
     @classmethod
-    def of(cls, domain: Domain, kind: Kind, lines: tuple[Cut, ...], faces: Sequence[Face]) -> Parts:
+    def of(cls, domain: Domain, kind: Kind, lines: tuple[CutLine, ...], faces: Sequence[Face]) -> Parts:
         from scipy.spatial import cKDTree
 
         bare = cls(kind, lines, (), (), ())
@@ -108,12 +108,12 @@ class Division:
     names: Numbers = field(compare=False, repr=False)
     """The piece of each part."""
     trees: tuple[Any, ...] = field(compare=False, repr=False)
-    walls: tuple[Cut, ...] = ()
+    walls: tuple[CutLine, ...] = ()
 
     @classmethod
     def of(
-        cls, domain: Domain, kind: Kind, faces: Sequence[Face], walls: Sequence[Cut] = (),
-        seams: Sequence[Cut] = (),
+        cls, domain: Domain, kind: Kind, faces: Sequence[Face], walls: Sequence[CutLine] = (),
+        seams: Sequence[CutLine] = (),
     ) -> Division:  # fmt: skip
         """By kind, by ``walls``, across which nothing is reached, and by ``seams``."""
         from scipy.spatial import cKDTree
@@ -240,16 +240,16 @@ class Division:
         return tuple(out)
 
 
-def _lines(cuts: Sequence[Cut], domain: Domain) -> tuple[Cut, ...]:
+def _lines(cuts: Sequence[CutLine], domain: Domain) -> tuple[CutLine, ...]:
     """One cut of each line."""
-    out: list[Cut] = []
+    out: list[CutLine] = []
     for cut in cuts:
         if not any(cut.is_on_line_of(line, _ON_LINE * float(lengths_of(domain).max())) for line in out):
             out.append(cut)
     return tuple(out)
 
 
-def _joined(parts: Parts, domain: Domain, cuts: Sequence[Cut]) -> Numbers:
+def _joined(parts: Parts, domain: Domain, cuts: Sequence[CutLine]) -> Numbers:
     """The piece of each part: those of one kind that touch on a line, but for the cuts, are one."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -274,7 +274,7 @@ def _joined(parts: Parts, domain: Domain, cuts: Sequence[Cut]) -> Numbers:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
-def _is_idle(seam: Cut, parts: Parts, names: Numbers) -> bool:
+def _is_idle(seam: CutLine, parts: Parts, names: Numbers) -> bool:
     """Whether the same piece is on both sides of a seam."""
     a, b = np.array(seam.a), np.array(seam.b)
     X = a + np.linspace(0.02, 0.98, 49)[:, None] * (b - a)

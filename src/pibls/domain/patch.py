@@ -18,7 +18,7 @@ _MOST = 20_000  # cells
 
 
 @dataclass(frozen=True)
-class Cells:
+class KeptBoxes:
     """Boxes of parameters (m, k, 2), and the share of each that is kept."""
 
     boxes: Array
@@ -32,7 +32,7 @@ class Patch:
     surface: Surface
     flip: bool = False
     keep: tuple[Keep, ...] = ()
-    cells: Cells | None = field(default=None, compare=False)
+    cells: KeptBoxes | None = field(default=None, compare=False)
 
     @property
     def dimension(self) -> int:
@@ -62,7 +62,7 @@ class Patch:
             self.surface.position(U), -normals if self.flip else normals, (self.surface.owner,) * len(U)
         )
 
-    def _spread(self, cells: Cells, n: int, rng: np.random.Generator) -> Boundary:
+    def _spread(self, cells: KeptBoxes, n: int, rng: np.random.Generator) -> Boundary:
         k = self.dimension
         weights = self._areas(cells, None) * cells.shares
         ends = np.cumsum(weights) / weights.sum()
@@ -88,11 +88,11 @@ class Patch:
             mask &= keep(boundary)
         return mask
 
-    def _areas(self, cells: Cells, lengths: Array | None) -> Array:
+    def _areas(self, cells: KeptBoxes, lengths: Array | None) -> Array:
         return self.surface.areas(cells.boxes, np.ones(self.dimension + 1) if lengths is None else lengths)
 
     def measure(self, lengths: Array) -> float:
-        cells = self.cells or Cells(self.surface.cells, np.ones(len(self.surface.cells)))
+        cells = self.cells or KeptBoxes(self.surface.cells, np.ones(len(self.surface.cells)))
         return float((self._areas(cells, lengths) * cells.shares).sum())
 
     def touches(self, X: Array, tolerance: Array) -> Mask:
@@ -157,7 +157,7 @@ class Patch:
             if last or not split.any():
                 break
             boxes = _halved(boxes[split])
-        found = Cells(np.concatenate([b for b, _ in done]), np.concatenate([s for _, s in done]))
+        found = KeptBoxes(np.concatenate([b for b, _ in done]), np.concatenate([s for _, s in done]))
         if whole:
             return (replace(self, flip=part.flip),)
         return (replace(part, cells=found),) if len(found.boxes) else ()

@@ -11,14 +11,14 @@ from pibls.arrays import Array, Mask
 from pibls.domain.division import Division
 from pibls.domain.face import Boundary, Face
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
 
 _ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class Piece(Known):
+class Piece(FullyKnown):
     """What of a domain lies in one piece; its faces are all those of the domain, without the inner ones.
 
     The division may be one of space alone, and the domain have a time besides.

@@ -1,7 +1,7 @@
 """Ω: what a shape must offer. A user's own shape needs no more than `Domain`.
 
 The library itself asks for more: faces, the space without time, the time, the shapes it is made of. A
-`Known` domain answers that; the functions here answer it for any.
+`FullyKnown` domain answers that; the functions here answer it for any.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.cloud import Cloud
 from pibls.domain.face import Boundary, Face
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ def is_domain(thing: Any) -> TypeGuard[Domain]:
 
 def _known(domain: Domain) -> Any:
     """The domain, if it is one that answers all that is asked here."""
-    return domain if isinstance(domain, Known) else None
+    return domain if isinstance(domain, FullyKnown) else None
 
 
 def faces_of(domain: Domain) -> tuple[Face, ...]:
@@ -74,12 +74,12 @@ def leaves_of(domain: Domain) -> tuple[object, ...]:
 
 def has_sides(domain: Domain) -> bool:
     """Whether (a, b) for each of its coordinates says all of it."""
-    return isinstance(domain, Known) and domain.has_sides
+    return isinstance(domain, FullyKnown) and domain.has_sides
 
 
 def between(domain: Domain, axis: int, start: float, stop: float) -> Domain | None:
     """The same with one of its coordinates from start to stop; None where that is another shape."""
-    return domain.between(axis, start, stop) if isinstance(domain, Known) else None
+    return domain.between(axis, start, stop) if isinstance(domain, FullyKnown) else None
 
 
 def box_of(domain: Domain) -> Array:

@@ -30,7 +30,7 @@ from pibls.domain.mapped import Mapped
 from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, within
 from pibls.domain.revolution import Revolution
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
 
 _LOOKED = 256  # places on a line that are asked whether they lie inside
@@ -108,7 +108,7 @@ def rule_common(shape: Any, domain: Any, n: int) -> Rule:
     return rule_inside(Intersection((shape, domain)), n)
 
 
-class _Common(Known):
+class _Common(FullyKnown):
     """What two plane domains have in common, with all faces of both: they may touch, or share a face."""
 
     def __init__(self, one: Domain, other: Domain) -> None:

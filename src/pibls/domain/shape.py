@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pibls.domain.time import During
 
 
-class Known:
+class FullyKnown:
     """A domain that answers all that the library asks: faces, the space without time, the time, leaves."""
 
     @property
@@ -31,7 +31,7 @@ class Known:
         return None
 
 
-class Shape(Known):
+class Shape(FullyKnown):
     """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.
 
     A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `contains`, and

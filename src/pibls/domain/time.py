@@ -14,12 +14,12 @@ from pibls.domain.checks import coordinate, distinct, ordered, signed
 from pibls.domain.extruded import Extruded
 from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, lengths_of, time_of
-from pibls.domain.shape import Known
+from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
 
 
 @dataclass(frozen=True, init=False)
-class During(Known):
+class During(FullyKnown):
     """Ω × (t₀, t₁): any domain, in time. Its boundary is ∂Ω × (t₀, t₁), without start and end."""
 
     space: Domain

@@ -13,8 +13,8 @@ from pibls.arrays import Array
 from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError
 from pibls.exchange.about import about
-from pibls.exchange.vtkxml import Image, Mesh, write_series
-from pibls.sample import Field, Grid, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
+from pibls.exchange.vtkxml import Mesh, RegularGrid, write_series
+from pibls.sample import Grid, Sampled, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
 from pibls.solution import Solution
 
 _TIMES = 21
@@ -28,7 +28,7 @@ _CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 
 class Body:
     """Where values are written: the points of the domain, and the file that holds cells over them."""
 
-    geometry: Image | Mesh
+    geometry: RegularGrid | Mesh
     points: Array
     """(n, d), in the order of the file."""
 
@@ -83,8 +83,8 @@ def to_vtk(
 
 def _columns(
     solution: Solution, what: tuple[Any, ...], vectors: Mapping[str, Sequence[Any]]
-) -> dict[str, tuple[Field, ...]]:
-    columns: dict[str, tuple[Field, ...]] = {f.name: (f,) for f in fields_of(solution, what)}
+) -> dict[str, tuple[Sampled, ...]]:
+    columns: dict[str, tuple[Sampled, ...]] = {f.name: (f,) for f in fields_of(solution, what)}
     for name, components in vectors.items():
         if isinstance(components, str) or not 2 <= len(components) <= 3:
             raise ProblemError(
@@ -97,7 +97,7 @@ def _columns(
     return columns
 
 
-def _values(body: Body, columns: Mapping[str, tuple[Field, ...]]) -> dict[str, Array]:
+def _values(body: Body, columns: Mapping[str, tuple[Sampled, ...]]) -> dict[str, Array]:
     out = {}
     for name, fields in columns.items():
         parts = [field(body.points) for field in fields]
@@ -146,7 +146,7 @@ def _image(section: Section, axes: list[Array]) -> Body:
     origin = [float(a[0]) for a in axes] + more
     spacing = [float((a[-1] - a[0]) / (len(a) - 1)) for a in axes] + [1.0] * len(more)
     counts = [len(a) for a in axes] + [1] * len(more)
-    image = Image(
+    image = RegularGrid(
         (origin[0], origin[1], origin[2]),
         (spacing[0], spacing[1], spacing[2]),
         (counts[0], counts[1], counts[2]),

@@ -22,7 +22,7 @@ _TYPES = {np.dtype("<f8"): "Float64", np.dtype("<i8"): "Int64", np.dtype("u1"): 
 
 
 @dataclass(frozen=True)
-class Image:
+class RegularGrid:
     """A regular grid in up to three dimensions; values run with the first coordinate fastest."""
 
     origin: tuple[float, float, float]

@@ -22,7 +22,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.search.evolution import Evolution, evolution_of
-from pibls.search.orbits.initial import Beginning
+from pibls.search.orbits.initial import InitialValues
 from pibls.search.orbits.plan import Setting, setting_of
 from pibls.search.orbits.together import Together
 from pibls.solution import Solution
@@ -41,7 +41,7 @@ Table = tuple[Array, npt.NDArray[np.intp]]
 
 
 @dataclass
-class Course:
+class OrbitAt:
     """The orbit at one value of the parameters."""
 
     problem: Problem
@@ -54,7 +54,7 @@ class Course:
 
 
 @dataclass
-class Followed:
+class MovingOrbit:
     """The windows of an orbit with parameters, of which some move."""
 
     evolution: Evolution
@@ -67,7 +67,7 @@ class Followed:
     _tables: dict[tuple[bytes, tuple[Jet, ...]], Table] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, solution: Solution, moving: Sequence[int]) -> tuple[Followed, Course] | None:
+    def of(cls, solution: Solution, moving: Sequence[int]) -> tuple[MovingOrbit, OrbitAt] | None:
         """Windows that a search has found, and the orbit there; None where it is no such orbit."""
         lowered = lower(solution.problem)
         if lowered.dimension != 1 or not solution.windows or lowered.interfaces.planes:
@@ -91,7 +91,7 @@ class Followed:
         """Whether it may be kept for the next fit."""
         return len(self.edges) * len(self.evolution.orders) < _KEPT
 
-    def at(self, problem: Problem, past: Course, step: Array) -> Course:
+    def at(self, problem: Problem, past: OrbitAt, step: Array) -> OrbitAt:
         """The orbit at other parameters, from one nearby; ``step`` is how far they are, in θ."""
         lowered = lower(problem)
         unmoved_jumps(lowered, ())
@@ -106,7 +106,7 @@ class Followed:
             raise LostError
         return found
 
-    def _settled(self, problem: Problem, setting: Setting, z: list[Array]) -> Course:
+    def _settled(self, problem: Problem, setting: Setting, z: list[Array]) -> OrbitAt:
         """Newton's method for all windows at once."""
         windows = Together(setting.collocation, self.edges, 0.5 * np.diff(self.edges), z)
         before = np.inf
@@ -124,9 +124,9 @@ class Followed:
                 raise LostError
         if not np.isfinite(change):
             raise LostError
-        return Course(problem, setting, windows, windows.coefficients())
+        return OrbitAt(problem, setting, windows, windows.coefficients())
 
-    def _loss(self, course: Course) -> float:
+    def _loss(self, course: OrbitAt) -> float:
         """The largest residual between the points next to the terms of its equation."""
         collocation, windows = course.setting.collocation, course.windows
         line, r = collocation.line, collocation.radau
@@ -146,7 +146,7 @@ class Followed:
             terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
         return float((F.max(axis=1) / np.where(terms > 0, terms, 1.0)).max())
 
-    def differentiate(self, course: Course) -> tuple[list[Array], Array]:
+    def differentiate(self, course: OrbitAt) -> tuple[list[Array], Array]:
         """∂/∂θ of the orbit; kept with it."""
         if course.slopes is not None:
             return course.slopes
@@ -174,7 +174,7 @@ class Followed:
         return course.slopes
 
     def _pushes(
-        self, course: Course, part: slice, slopes: Mapping[str, Varied], values: tuple[float, ...]
+        self, course: OrbitAt, part: slice, slopes: Mapping[str, Varied], values: tuple[float, ...]
     ) -> Array:
         """∂F/∂θ at the points, (equations, windows, s, parameters)."""
         windows, line = course.windows, course.setting.collocation.line
@@ -195,7 +195,7 @@ class Followed:
         return out
 
     def _beginning_slopes(
-        self, course: Course, slopes: Mapping[str, Varied], values: tuple[float, ...]
+        self, course: OrbitAt, slopes: Mapping[str, Varied], values: tuple[float, ...]
     ) -> Array:
         """∂/∂θ of what the first window begins with, (states, parameters)."""
         e, groups, start = self.evolution, course.setting.collocation.line.groups, course.setting.beginning
@@ -213,7 +213,7 @@ class Followed:
                 rows[row] = slopes[name].at(X, np.zeros_like(X), values, jets)[2][:, 0]
         return start.moved(rows)
 
-    def values(self, course: Course, X: Array, jets: tuple[Jet, ...]) -> Array:
+    def values(self, course: OrbitAt, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α u at points, (jets, n)."""
         tables, place = self._table(course, X, jets)
         unknowns = self._columns(course, jets)
@@ -221,7 +221,7 @@ class Followed:
             [np.einsum("nc,nc->n", T, course.coefficients[place, k]) for T, k in zip(tables, unknowns)]
         ).reshape(len(jets), len(X))
 
-    def derivatives(self, course: Course, X: Array, jets: tuple[Jet, ...]) -> Array:
+    def derivatives(self, course: OrbitAt, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α ∂u/∂θ at points, (parameters, jets, n)."""
         _, C = self.differentiate(course)
         tables, place = self._table(course, X, jets)
@@ -229,11 +229,11 @@ class Followed:
         found = [np.einsum("nc,ncq->qn", T, C[place, k]) for T, k in zip(tables, unknowns)]
         return np.array(found).reshape(len(jets), len(self.moving), len(X)).swapaxes(0, 1)
 
-    def _columns(self, course: Course, jets: tuple[Jet, ...]) -> list[int]:
+    def _columns(self, course: OrbitAt, jets: tuple[Jet, ...]) -> list[int]:
         order = [k for g in course.setting.collocation.line.groups for k in g.unknowns]
         return [order.index(j.unknown) for j in jets]
 
-    def _table(self, course: Course, X: Array, jets: tuple[Jet, ...]) -> Table:
+    def _table(self, course: OrbitAt, X: Array, jets: tuple[Jet, ...]) -> Table:
         """Made once for each set of points."""
         key = (X.tobytes(), jets)
         if key not in self._tables:
@@ -250,7 +250,7 @@ class Followed:
         return self._tables[key]
 
 
-def _improve(windows: Together, beginning: Beginning) -> float:
+def _improve(windows: Together, beginning: InitialValues) -> float:
     """One step of Newton's method; the largest change of z next to the size of its unknown."""
     before = np.concatenate([s.ravel() for s in beginning.state])
     sizes = np.abs(windows.coefficients()).sum(axis=2).max(axis=0)

@@ -13,7 +13,7 @@ from pibls.arrays import Array
 from pibls.domain import box_of
 from pibls.errors import ProblemError
 from pibls.fitting.slopes import residual_slopes
-from pibls.fitting.stages import Faces, LostError, Solved, Stage, tabled, tied_rows
+from pibls.fitting.stages import Faces, LostError, SolvedStage, Stage, tabled, tied_rows
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import LoweredProblem, lower
@@ -33,7 +33,7 @@ class Chain:
     """The solution at one value of the parameters: its stages in the order of time."""
 
     problem: Problem
-    solved: list[Solved]
+    solved: list[SolvedStage]
     slopes: list[Array] | None = None
     """∂w/∂θ of each stage, (columns, parameters)."""
 
@@ -115,7 +115,7 @@ class Held:
         return found
 
     def _run(self, problem: Problem, weights: Sequence[Array], past: Chain | None) -> Chain:
-        done: list[Solved] = []
+        done: list[SolvedStage] = []
         moved = bool(self.planes)
         with sensible_threads(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for i, (stage, w) in enumerate(zip(self.stages, weights, strict=True)):
@@ -150,7 +150,7 @@ class Held:
         chain.slopes = out
         return out
 
-    def _faces(self, stage: Stage, solved: Solved, problem: Problem, i: int) -> Faces | None:
+    def _faces(self, stage: Stage, solved: SolvedStage, problem: Problem, i: int) -> Faces | None:
         """∂/∂θ of what the faces between materials ask for, by differences: their fluxes depend on θ."""
         if solved.system.in_cells is None:
             return None

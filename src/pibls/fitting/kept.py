@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pibls.arrays import Array
 from pibls.fitting.anew import Anew, Solved
-from pibls.fitting.followed import Followed
+from pibls.fitting.followed import MovingOrbit
 from pibls.fitting.held import Held
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
@@ -45,7 +45,7 @@ def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) ->
         return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
     if materials_of(solution.problem) is not None:
         return Anew(tuple(moving), lowered.interfaces.planes, settings, solution), Solved(solution)
-    followed = Followed.of(solution, moving)
+    followed = MovingOrbit.of(solution, moving)
     if followed is not None:
         return followed
     held = Held.of(solution, moving)

@@ -22,7 +22,7 @@ Slopes = Callable[[Array, tuple[Jet, ...]], Array]
 
 
 @dataclass(frozen=True)
-class Part:
+class SummedExpression:
     """A compiled expression at points, summed over each run of them with the weights of a rule."""
 
     X: Array
@@ -43,7 +43,7 @@ class Part:
 class Measured:
     """A sum of such parts."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SummedExpression, ...]
 
     def value(self, parameters: Sequence[float], values: Values) -> Array:
         """g, (n,)."""
@@ -78,7 +78,7 @@ def measured(problem: Problem, expression: Any, X: Array, symbols: Sequence[Any]
     moving = [known.index(s) for s in symbols]
     if not expression.has(integral):
         form = language.form(expression, "Data(expression)")
-        return Measured((Part(X, np.zeros_like(X), Varied.of(form, moving)),))
+        return Measured((SummedExpression(X, np.zeros_like(X), Varied.of(form, moving)),))
     space, time = space_of(problem.domain), time_of(problem.domain)
     places = [problem.coordinates.index(c) for c in space.coordinates]
     parts = []
@@ -90,5 +90,5 @@ def measured(problem: Problem, expression: Any, X: Array, symbols: Sequence[Any]
         normals[:, places] = np.tile(rule.normals, (n, 1))
         if time is not None:
             at[:, problem.coordinates.index(time)] = np.repeat(X[:, 0], q)
-        parts.append(Part(at, normals, Varied.of(form, moving), rule.weights))
+        parts.append(SummedExpression(at, normals, Varied.of(form, moving), rule.weights))
     return Measured(tuple(parts))

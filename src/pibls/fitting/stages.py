@@ -51,7 +51,7 @@ class LostError(Exception):
 
 
 @dataclass
-class Solved:
+class SolvedStage:
     """A stage at one value of the parameters."""
 
     system: System | CellSystem
@@ -110,7 +110,7 @@ class Stage:
             pieces.append(replace(piece, systems=tuple(systems)))
         return replace(tied, pieces=tuple(pieces))
 
-    def solve(self, system: System | CellSystem, w: Array | None, old: Solved | None) -> Solved:
+    def solve(self, system: System | CellSystem, w: Array | None, old: SolvedStage | None) -> SolvedStage:
         """Newton's method from w; the factors of an old solution serve while they contract."""
         w = np.zeros(system.shape[1]) if w is None else w
         J: Matrix | None = None
@@ -138,17 +138,17 @@ class Stage:
             w, r = moved, r_new
             left = _norm(r, rows) / (_norm(b, rows) or 1.0)
             if change <= _SETTLED or (change <= max(_FLOOR, 0.3 * left) and change > 0.3 * last):
-                return Solved(system, w, J, rows, factors, left)
+                return SolvedStage(system, w, J, rows, factors, left)
             if own and slow and not system.is_linear:
                 factors = None
             last = change
         if last <= _ENOUGH and J is not None:
-            return Solved(
+            return SolvedStage(
                 system, w, J, rows, factors or RidgeQR().factor_scaled(J, rows, RidgeQR().cond), left
             )
         raise LostError
 
-    def differentiate(self, solved: Solved, parameters: Sequence[float], slopes: Mapping[str, Varied],
+    def differentiate(self, solved: SolvedStage, parameters: Sequence[float], slopes: Mapping[str, Varied],
                       count: int, before: Before | None, faces: Faces | None) -> Array:  # fmt: skip
         """∂w/∂θ, (columns, parameters); ``faces`` is how the ties of cells change with θ."""
         system, w = solved.system, solved.w
@@ -164,7 +164,7 @@ class Stage:
             out[:, moved] = self._solved_for(solved, J, R[:, moved])
         return out
 
-    def _solved_for(self, solved: Solved, J: Matrix, R: Array) -> Array:
+    def _solved_for(self, solved: SolvedStage, J: Matrix, R: Array) -> Array:
         """S with J S = -R, by factors that may be those of another place nearby; all columns at once."""
         size = np.maximum(np.abs(R).max(axis=0), 1e-300)
         matrix, old = as_matrix(J), as_matrix(solved.J)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.basis import Annular, Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
 from pibls.errors import ProblemError
-from pibls.io.known import ACTIVATION
+from pibls.io.kinds import ACTIVATION
 from pibls.io.record import Record, damaged
 from pibls.search.pieces.family import PerPiece
 from pibls.space import Decomposed

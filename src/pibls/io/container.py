@@ -33,9 +33,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
+from pibls.io.atomic import write_whole
 from pibls.io.record import Record, damaged
 from pibls.io.records import MAX_AXES
-from pibls.io.whole import write_whole
 
 SIGNATURE = b"\x89pibls\r\n"
 VERSION = 4

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from pibls.errors import ProblemError
-from pibls.io.places import MAX_NESTING, NestingError, Path, Places, scan
+from pibls.io.places import MAX_NESTING, NestingError, Offsets, Path, scan
 from pibls.text import TextError, nearest
-from pibls.text.errors import printable
+from pibls.text.pointing import printable
 
 MAX_FILE = 1_000_000
 """Characters of a problem file."""
@@ -25,7 +25,7 @@ class Document:
 
     file: str
     values: Mapping[str, Any]
-    places: Places
+    places: Offsets
 
     def refusal(self, path: Path, expected: str, got: str, remedy: str, *, key: bool = False) -> TextError:
         """An error that points at a value, or at a key."""
@@ -101,7 +101,7 @@ def document(text: str, file: str) -> Document:
         raise ProblemError(
             file, expected=f"at most {MAX_FILE} characters", got=len(text), remedy="Write a shorter file."
         )
-    empty = Document(file, {}, Places(text))
+    empty = Document(file, {}, Offsets(text))
     try:
         places = scan(text)
         values = tomllib.loads(text, parse_float=Decimal)

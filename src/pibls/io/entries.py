@@ -53,7 +53,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Part:
+class Nested:
     """Another object, of a class that has this role."""
 
     role: str
@@ -99,7 +99,7 @@ class Several:
 
 
 @dataclass(frozen=True)
-class Shared:
+class NestedTuple:
     """A tuple of objects, some of which may be one and the same: kept once, and one again when read."""
 
     role: str
@@ -150,7 +150,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Natural:
     """A whole number of at least 0."""
 
     def write(self, value: Any, writer: Writer) -> int:

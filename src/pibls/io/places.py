@@ -37,7 +37,7 @@ class _Stop(Exception):  # noqa: N818 - the end of the scan, not an error
 
 
 @dataclass
-class Places:
+class Offsets:
     """Path → offset of a key, and of the first character of a value."""
 
     text: str
@@ -73,7 +73,7 @@ class Places:
         return min(offset, len(self.text))
 
 
-def scan(text: str) -> Places:
+def scan(text: str) -> Offsets:
     """The places of a TOML text.
 
     >>> places = scan('title = "Heat"\\n[domain]\\nx = [0, 1]')
@@ -88,7 +88,7 @@ def scan(text: str) -> Places:
 
 class _Scanner:
     def __init__(self, text: str) -> None:
-        self.places = Places(text)
+        self.places = Offsets(text)
         self._text = text
         self._at = 0
         self._repeats: dict[Path, int] = {}

@@ -36,12 +36,12 @@ from pibls.io.document import MAX_FILE, Document, document
 from pibls.io.parameters import Noted, Parameters, check_new, read_parameters
 from pibls.io.places import Path
 from pibls.io.settings import read_outputs, read_settings
-from pibls.io.space import Space, read_space
+from pibls.io.space import TextSpace, read_space
 from pibls.io.statements import Texts, check_count, read_conditions, read_equations
 from pibls.problem import Problem
 from pibls.text import Names
 from pibls.text.effort import ExhaustedError, limited
-from pibls.text.errors import printable
+from pibls.text.pointing import printable
 
 SECTIONS = ("title", "unknowns", "equations", "domain", "time", "shapes", "parameters", "definitions",
             "conditions", "data", "fit", "solve", "output", "names", "assumptions")  # fmt: skip
@@ -185,7 +185,7 @@ def _read(
 
 
 def _parametric(
-    doc: Document, space: Space, parameters: Parameters, functions: Mapping[str, PointFunction]
+    doc: Document, space: TextSpace, parameters: Parameters, functions: Mapping[str, PointFunction]
 ) -> Problem:
     """The problem with its free parameters as symbols; those that say where it holds are numbers.
 
@@ -213,7 +213,7 @@ def _parametric(
 
 def _names_of(
     doc: Document,
-    space: Space,
+    space: TextSpace,
     parameters: Parameters,
     problem: Problem,
     functions: Mapping[str, PointFunction],
@@ -226,7 +226,7 @@ def _names_of(
 
 
 def _with_definitions(
-    doc: Document, space: Space, values: dict[str, Any], functions: Mapping[str, PointFunction]
+    doc: Document, space: TextSpace, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
     """The names, with abbreviations that may use everything before them."""
     base = space.names
@@ -254,7 +254,7 @@ def _names(
         raise doc.within(error, path, key=True) from None
 
 
-def _problem(doc: Document, space: Space, texts: Texts, parameters: dict[Any, Any]) -> Problem:
+def _problem(doc: Document, space: TextSpace, texts: Texts, parameters: dict[Any, Any]) -> Problem:
     equations = read_equations(texts)
     conditions = read_conditions(texts, space)
     used = {s: v for s, v in parameters.items() if s in _symbols_of(equations, conditions)}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pibls.errors import ProblemError
-from pibls.text.errors import printable
+from pibls.text.pointing import printable
 
 _SPELLED = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 

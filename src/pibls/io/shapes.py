@@ -30,7 +30,7 @@ MAX_POINTS = 20_000
 _TOKEN = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*|[|&()-])", re.ASCII)
 
 
-class Reader(Protocol):
+class ShapeReader(Protocol):
     """What reads the numbers and the symbols of a document."""
 
     @property
@@ -50,7 +50,7 @@ class Reader(Protocol):
         """An interval or a box."""
 
 
-def read_shape_table(reader: Reader, path: Path, value: Any, shapes: Mapping[str, Any]) -> Any:
+def read_shape_table(reader: ShapeReader, path: Path, value: Any, shapes: Mapping[str, Any]) -> Any:
     """One shape of [shapes]; ``shapes`` are those above it."""
     doc = reader.doc
     table = doc.table(path, value)
@@ -70,7 +70,7 @@ def read_shape_table(reader: Reader, path: Path, value: Any, shapes: Mapping[str
         raise error if getattr(error, "file", "") == doc.file else doc.within(error, place) from None
 
 
-def _needed(reader: Reader, path: Path, table: Mapping[str, Any], needed: str, *others: str) -> None:
+def _needed(reader: ShapeReader, path: Path, table: Mapping[str, Any], needed: str, *others: str) -> None:
     keys = needed.split()
     reader.doc.table(path, table, (*keys, *others))
     for key in keys:
@@ -78,7 +78,7 @@ def _needed(reader: Reader, path: Path, table: Mapping[str, Any], needed: str, *
             raise reader.doc.refusal(path, f"{key} of the {path[-1]}", "none", f"Write {key} = …", key=True)
 
 
-def _center(reader: Reader, path: Path, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _center(reader: ShapeReader, path: Path, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """{ x = 0.5, y = 0.5 }: the coordinates and their values."""
     if not isinstance(value, dict):
         raise reader.doc.refusal(
@@ -88,13 +88,13 @@ def _center(reader: Reader, path: Path, value: Any) -> tuple[tuple[Any, ...], tu
     return symbols, tuple(reader.number((*path, name), v) for name, v in value.items())
 
 
-def _numbers(reader: Reader, path: Path, value: Any) -> list[Any]:
+def _numbers(reader: ShapeReader, path: Path, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise reader.doc.refusal(path, "a list of numbers", kind_of(value), "Write [1, 0.5].")
     return [reader.number((*path, i), v) for i, v in enumerate(value)]
 
 
-def _points(reader: Reader, path: Path, value: Any) -> list[list[float]]:
+def _points(reader: ShapeReader, path: Path, value: Any) -> list[list[float]]:
     if not isinstance(value, list) or len(value) > MAX_POINTS:
         got = kind_of(value) if not isinstance(value, list) else f"{len(value)} points"
         raise reader.doc.refusal(
@@ -103,14 +103,14 @@ def _points(reader: Reader, path: Path, value: Any) -> list[list[float]]:
     return [[float(v) for v in _numbers(reader, (*path, i), p)] for i, p in enumerate(value)]
 
 
-def _symbols(reader: Reader, path: Path, value: Any) -> tuple[Any, ...]:
+def _symbols(reader: ShapeReader, path: Path, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise reader.doc.refusal(path, "the names of the coordinates", kind_of(value), 'Write ["x", "y"].')
     return tuple(reader.symbol((*path, i), reader.doc.string((*path, i), v)) for i, v in enumerate(value))
 
 
 def _round(make: Callable[..., Any]) -> Callable[..., Any]:
-    def read(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+    def read(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
         _needed(reader, path, table, "center radius")
         symbols, center = _center(reader, (*path, "center"), table["center"])
         return make(symbols, center, reader.number((*path, "radius"), table["radius"]))
@@ -118,14 +118,14 @@ def _round(make: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _ellipse(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _ellipse(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "center radii", "angle")
     symbols, center = _center(reader, (*path, "center"), table["center"])
     angle = reader.number((*path, "angle"), table["angle"]) if "angle" in table else 0
     return Ellipse(symbols, center, _numbers(reader, (*path, "radii"), table["radii"]), angle)
 
 
-def _polygon(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _polygon(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "coordinates vertices", "holes")
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
     holes = table.get("holes", [])
@@ -135,19 +135,19 @@ def _polygon(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mappi
     return Polygon(symbols, _points(reader, (*path, "vertices"), table["vertices"]), inner)
 
 
-def _slit(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _slit(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "coordinates vertices")
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
     return Slit(symbols, _points(reader, (*path, "vertices"), table["vertices"]))
 
 
-def _spline(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _spline(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "coordinates points")
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
     return Spline(symbols, _points(reader, (*path, "points"), table["points"]))
 
 
-def _implicit(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _implicit(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "negative bounds")
     bounds = reader.doc.table((*path, "bounds"), table["bounds"])
     symbols = {name: reader.symbol((*path, "bounds", name), name) for name in bounds}
@@ -163,7 +163,7 @@ def _implicit(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapp
     return Implicit(expression, ends)
 
 
-def _solid(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _solid(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "coordinates triangles")
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
     given = table["triangles"]
@@ -178,7 +178,7 @@ def _solid(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping
     return Solid(symbols, [_points(reader, (*place, i), t) for i, t in enumerate(given)])
 
 
-def _extrusion(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _extrusion(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     axes = [name for name in table if name != "shape"]
     if "shape" not in table or len(axes) != 1:
         raise reader.doc.refusal(
@@ -190,7 +190,7 @@ def _extrusion(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Map
     return base.extruded(reader.symbol((*path, axes[0]), axes[0]), low, high)
 
 
-def _revolution(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _revolution(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     _needed(reader, path, table, "shape coordinates")
     profile = read_expression(reader.doc, (*path, "shape"), table["shape"], shapes)
     symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
@@ -220,7 +220,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 _CHANGES = ("moved", "turned", "scaled", "center", "axis", "matrix", "offset")
 
 
-def _changed(reader: Reader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def _changed(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     """{ shape = "a", moved = [1, 0] }: a shape from another one; scaled, turned, then moved."""
     doc = reader.doc
     doc.table(path, table, ("shape", *_CHANGES))

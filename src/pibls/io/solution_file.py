@@ -19,7 +19,7 @@ from pibls.errors import ProblemError
 from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
 from pibls.io.entries import Numbers
-from pibls.io.known import KNOWN, unknowns_of
+from pibls.io.kinds import KNOWN, unknowns_of
 from pibls.io.notes import read_note, write_note
 from pibls.io.problem_file import parse_problem
 from pibls.io.record import Record, damaged, plain

@@ -32,7 +32,7 @@ Constant = Callable[[Path, Any], Any]
 
 
 @dataclass(frozen=True)
-class Space:
+class TextSpace:
     """A domain, the names of its texts, its shapes by name, and the symbols of parameters."""
 
     domain: Any
@@ -41,7 +41,7 @@ class Space:
     parameter: Callable[[str], Any]
 
 
-def read_space(doc: Document, constant: Constant) -> Space:
+def read_space(doc: Document, constant: Constant) -> TextSpace:
     """The domain and the names of a document."""
     symbols = _Symbols(doc)
     reader, shapes = _Reader(doc, symbols, constant), dict[str, Any]()
@@ -67,7 +67,7 @@ def read_space(doc: Document, constant: Constant) -> Space:
         names = Names(coordinates, unknowns, next(iter(time), None), places=places)
     except ProblemError as error:
         raise doc.within(error, ("unknowns",)) from None
-    return Space(domain, names, {"domain": domain, "space": space, **shapes}, symbols.parameter)
+    return TextSpace(domain, names, {"domain": domain, "space": space, **shapes}, symbols.parameter)
 
 
 class _Symbols:

@@ -12,7 +12,7 @@ import sympy as sp
 from pibls.errors import ProblemError
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
-from pibls.io.space import Space
+from pibls.io.space import TextSpace
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
 from pibls.text import Names, nearest, parse_equations, parse_expression, parse_relation
 
@@ -110,7 +110,7 @@ def read_equations(texts: Texts) -> list[tuple[Path, Any]]:
     return out
 
 
-def read_conditions(texts: Texts, space: Space) -> list[tuple[Path, Any]]:
+def read_conditions(texts: Texts, space: TextSpace) -> list[tuple[Path, Any]]:
     """The conditions of a document."""
     doc, items = texts.doc, texts.doc.values.get("conditions")
     if not isinstance(items, list) or not items:
@@ -136,7 +136,7 @@ def check_count(doc: Document, path: Path, items: Sized) -> None:
         raise doc.refusal(path, f"at most {MAX_STATEMENTS}", f"{len(items)}", "Write fewer.")
 
 
-def _condition(texts: Texts, space: Space, path: Path, table: Mapping[str, Any]) -> list[Any]:
+def _condition(texts: Texts, space: TextSpace, path: Path, table: Mapping[str, Any]) -> list[Any]:
     doc = texts.doc
     kinds = [k for k in KINDS if k in table]
     if len(kinds) != 1:
@@ -184,7 +184,7 @@ def _level(number: Any) -> Any:
     return float(number) if isinstance(number, sp.Float) and float(number) == number else number
 
 
-def _place(texts: Texts, space: Space, path: Path, value: Any) -> Any:
+def _place(texts: Texts, space: TextSpace, path: Path, value: Any) -> Any:
     """Where: nothing, a relation, a point { x = 0, y = 0 }, or the name of a shape."""
     doc, coordinates = texts.doc, texts.names.coordinates
     if value is None:

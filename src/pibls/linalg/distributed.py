@@ -17,7 +17,7 @@ from weakref import WeakSet
 import numpy as np
 
 from pibls.errors import ProblemError
-from pibls.linalg.engine import HERE, Demand, Engine, Share, TooLargeError
+from pibls.linalg.engine import HERE, BytesAsked, Engine, Share, TooLargeError
 from pibls.linalg.threads import sensible_threads
 
 LEAST = 5e8
@@ -60,7 +60,7 @@ class Distributed:
                 return [(int(w["nthreads"]), int(w["memory_limit"] or 0)) for w in found.values()]
         raise _refused("no worker", "Start some first: client.wait_for_workers(1).")
 
-    def admit(self, demand: Demand) -> None:
+    def admit(self, demand: BytesAsked) -> None:
         workers = self.workers()
         threads = sum(t for t, _ in workers)
         self._sent, self._share = 0, Share(len(workers), 0, 0)

@@ -15,7 +15,7 @@ from pibls.errors import ProblemError
 
 
 @dataclass(frozen=True)
-class Demand:
+class BytesAsked:
     """What an elimination will ask of those who share it, in bytes."""
 
     held: int
@@ -51,7 +51,7 @@ class Engine(Protocol):
     def limit(self, work: float) -> float:
         """How many operations one task should have at most, of so many in all."""
 
-    def admit(self, demand: Demand) -> None:
+    def admit(self, demand: BytesAsked) -> None:
         """Raise `TooLargeError` where that would not fit; otherwise announce it."""
 
     def put(self, value: Any) -> Any:
@@ -77,7 +77,7 @@ class Here:
     def limit(self, work: float) -> float:
         return work if self.check is None else _A_MOMENT
 
-    def admit(self, demand: Demand) -> None:
+    def admit(self, demand: BytesAsked) -> None:
         pass
 
     def put(self, value: Any) -> Any:

@@ -23,7 +23,7 @@ Given = Sequence[tuple[tuple[int, ...], Sequence[Array], Array]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FrontPlan:
     """Which parts and rows a front has, before any number is known."""
 
     own: tuple[int, ...]
@@ -69,7 +69,7 @@ class Front:
 
 def planned(
     touched: Sequence[tuple[int, ...]], parts: int, groups: Sequence[tuple[int, ...]] = ()
-) -> list[Plan]:
+) -> list[FrontPlan]:
     """The fronts in the order of elimination; without groups, parts with the fewest neighbours go first.
 
     ``touched`` are the parts that each strip of rows touches.
@@ -81,13 +81,13 @@ def planned(
     for i, found in enumerate(touched):
         strips[min(place[p] for p in found)].append(i)
     handed: list[list[int]] = [[] for _ in groups]
-    out: list[Plan] = []
+    out: list[FrontPlan] = []
     for i, group in enumerate(groups):
         own, near = set(group), {p for s in strips[i] for p in touched[s]}
         near.update(p for f in handed[i] for p in out[f].neighbours)
         neighbours = tuple(sorted(near - own, key=rank.__getitem__))
         strips[i].sort(key=lambda s: not own.issuperset(touched[s]))
-        out.append(Plan(group, neighbours, tuple(strips[i]), tuple(handed[i])))
+        out.append(FrontPlan(group, neighbours, tuple(strips[i]), tuple(handed[i])))
         if neighbours:
             handed[place[neighbours[0]]].append(i)
     return out
@@ -109,7 +109,7 @@ def _minimum_degree(touched: Sequence[tuple[int, ...]], parts: int) -> list[int]
 
 
 def eliminate(
-    plan: Plan,
+    plan: FrontPlan,
     widths: Mapping[int, int],
     blocks: Given,
     factors: Mapping[int, Array],
@@ -139,7 +139,7 @@ def eliminate(
 
 
 def _joined(
-    plan: Plan,
+    plan: FrontPlan,
     at: Mapping[int, slice],
     columns: tuple[int, int],
     blocks: Given,
@@ -231,7 +231,7 @@ def _below(late: Sequence[Numbers]) -> tuple[list[int], Numbers]:
 
 
 def _condensed(
-    plan: Plan,
+    plan: FrontPlan,
     at: Mapping[int, slice],
     columns: tuple[int, int],
     blocks: Given,

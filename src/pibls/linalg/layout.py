@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pibls.linalg.engine import HERE, Demand, Engine
-from pibls.linalg.fronts import Plan, planned
+from pibls.linalg.engine import HERE, BytesAsked, Engine
+from pibls.linalg.fronts import FrontPlan, planned
 from pibls.linalg.staircase import Numbers
 
 _FACTORS = 1.5  # bytes of a task for each of its fronts' entries: the front, its reflectors, what it hands on
@@ -24,7 +24,7 @@ class Bundle:
     """Fronts that are eliminated one after another in one place."""
 
     fronts: tuple[int, ...]
-    plans: tuple[Plan, ...] = field(repr=False)
+    plans: tuple[FrontPlan, ...] = field(repr=False)
     widths: Mapping[int, int] = field(repr=False)
     """Columns of the parts that they touch."""
     strips: tuple[int, ...] = field(repr=False)
@@ -43,7 +43,7 @@ class Layout:
     touched: tuple[tuple[int, ...], ...] = field(repr=False)
     columns: tuple[Numbers, ...] = field(repr=False)
     """Which columns of the matrix each part has."""
-    plans: tuple[Plan, ...] = field(repr=False)
+    plans: tuple[FrontPlan, ...] = field(repr=False)
     bundles: tuple[Bundle, ...] = field(repr=False)
 
     @classmethod
@@ -79,7 +79,7 @@ class Layout:
         """The operations of each bundle, roughly."""
         return [sum(_work(plan, bundle.widths, heights) for plan in bundle.plans) for bundle in self.bundles]
 
-    def demand(self, heights: Sequence[int], copies: float = 1.0) -> Demand:
+    def demand(self, heights: Sequence[int], copies: float = 1.0) -> BytesAsked:
         """The memory that it will take; the rows of the matrix are held ``copies`` times."""
         sizes = []
         for bundle in self.bundles:
@@ -87,27 +87,27 @@ class Layout:
             fronts = sum(_rows(plan, bundle.widths, heights) * _columns(plan, bundle.widths)
                          for plan in bundle.plans)  # fmt: skip
             sizes.append(int(_NUMBER * (copies * matrix + _FACTORS * fronts)))
-        return Demand(sum(sizes), max(sizes))
+        return BytesAsked(sum(sizes), max(sizes))
 
 
-def _columns(plan: Plan, widths: Mapping[int, int] | Sequence[int]) -> int:
+def _columns(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int]) -> int:
     return sum(widths[p] for p in (*plan.own, *plan.neighbours))
 
 
-def _rows(plan: Plan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
+def _rows(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
     """Rows of a front: its strips, or the triangles of two halves, which overlap."""
     own = sum(widths[p] for p in plan.own)
     strips = sum(heights[s] for s in plan.strips)
     return own + (strips or (_columns(plan, widths) + own))
 
 
-def _work(plan: Plan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
+def _work(plan: FrontPlan, widths: Mapping[int, int] | Sequence[int], heights: Sequence[int]) -> float:
     """Operations of a front, roughly."""
     n = _columns(plan, widths)
     return 2.0 * n**2 * max(_rows(plan, widths, heights) - n / 3, n / 3)
 
 
-def _cut(plans: Sequence[Plan], work: Sequence[float], limit: float) -> list[list[int]]:
+def _cut(plans: Sequence[FrontPlan], work: Sequence[float], limit: float) -> list[list[int]]:
     """Subtrees up to the limit, small neighbours joined; above them, one set for each way up to a fork."""
     parent = {child: i for i, plan in enumerate(plans) for child in plan.handed_on}
     total = list(work)
@@ -137,7 +137,7 @@ def _cut(plans: Sequence[Plan], work: Sequence[float], limit: float) -> list[lis
     return sorted((sorted(found) for found in sets), key=lambda found: found[-1])
 
 
-def _bundles(plans: Sequence[Plan], widths: Sequence[int], sets: Sequence[list[int]]) -> list[Bundle]:
+def _bundles(plans: Sequence[FrontPlan], widths: Sequence[int], sets: Sequence[list[int]]) -> list[Bundle]:
     out = []
     for found in sets:
         mine = [plans[i] for i in found]

@@ -88,7 +88,7 @@ Matrix = np.ndarray[Any, np.dtype[np.float64]] | Structured
 
 
 @dataclass(frozen=True)
-class Held(Structured):
+class DenseMatrix(Structured):
     """A matrix that is one array."""
 
     array: Array = field(repr=False)
@@ -127,7 +127,7 @@ class Held(Structured):
 
 def as_matrix(A: Matrix) -> Structured:
     """A itself, or an array with the same methods."""
-    return Held(A) if isinstance(A, np.ndarray) else A
+    return DenseMatrix(A) if isinstance(A, np.ndarray) else A
 
 
 def norms(A: Matrix, axis: int) -> Array:

@@ -40,7 +40,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Scattered:
+class SparseParts:
     """The same with few entries, all at the same places: ``data`` (parts, entries) by columns."""
 
     shape: tuple[int, int]
@@ -79,7 +79,7 @@ class Shifted:
     """It is the operator itself, no mean over space."""
 
     @classmethod
-    def of(cls, parts: Dense | Scattered, shifts: Complex) -> Shifted:
+    def of(cls, parts: Dense | SparseParts, shifts: Complex) -> Shifted:
         """Raises a LinAlgError or RuntimeError where one of them is singular."""
         scale = None
         solvers = []

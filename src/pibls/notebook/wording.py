@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pibls.problem.problem import Problem
 
 
-class Pen(Protocol):
+class FormulaPen(Protocol):
     """A way of writing formulas."""
 
     def equation(self, e: Any) -> str:
@@ -101,7 +101,7 @@ def _relation(e: Any) -> str:
     return str(e)
 
 
-def conditions_in_words(problem: Problem, pen: Pen) -> list[tuple[str, str]]:
+def conditions_in_words(problem: Problem, pen: FormulaPen) -> list[tuple[str, str]]:
     """For each condition, what holds and where."""
     return [
         (_what(c, problem, pen), r.words(problem.coordinates, pen))
@@ -109,7 +109,7 @@ def conditions_in_words(problem: Problem, pen: Pen) -> list[tuple[str, str]]:
     ]
 
 
-def _what(condition: Any, problem: Problem, pen: Pen) -> str:
+def _what(condition: Any, problem: Problem, pen: FormulaPen) -> str:
     if isinstance(condition, Periodic):
         low, high = box_of(problem.domain)[problem.coordinates.index(condition.x)]
         return pen.opposite(condition.u, condition.x, float(low), float(high))

@@ -10,9 +10,9 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels
-from pibls.plot.scale import powers_of_ten
+from pibls.plot.colours import powers_of_ten
 from pibls.plot.scene import Quantity, Scene, unsuited
-from pibls.sample import Patch, Section, patch_of
+from pibls.sample import Section, Simplices, patch_of
 
 _WIDE = 3.0  # a map that much wider than high has its colour bar below
 _SLENDER = 12.0  # a domain that much longer than wide is not drawn to scale
@@ -77,7 +77,7 @@ def explain(
     bar.outline.set_linewidth(0.6)
 
 
-def fill(ax: Any, patch: Patch, values: Array, quantity: Quantity, norm: Any, levels: int | None) -> Any:
+def fill(ax: Any, patch: Simplices, values: Array, quantity: Quantity, norm: Any, levels: int | None) -> Any:
     """Colour a patch; what is not a number, and what is outside, stays empty."""
     patch = patch.restricted(np.isfinite(values))
     mesh = matplotlib("tri").Triangulation(*patch.points.T, patch.cells)

@@ -10,18 +10,18 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.errors import ProblemError
 from pibls.plot.canvas import Panels
+from pibls.plot.colours import ColourScale
 from pibls.plot.labels import Labels
-from pibls.plot.scale import Scale
 from pibls.plot.view import View
-from pibls.sample import Field, Section
+from pibls.sample import Sampled, Section
 
 
 @dataclass(frozen=True)
 class Quantity:
     """A field and the scale on which it is shown."""
 
-    field: Field
-    scale: Scale
+    field: Sampled
+    scale: ColourScale
     unit: str | None = None
     """The unknown whose unit it has, by name."""
 
@@ -48,7 +48,7 @@ class Scene:
     quantities: tuple[Quantity, ...]
     view: View
     labels: Labels
-    vector: tuple[Field, Field] | None = None
+    vector: tuple[Sampled, Sampled] | None = None
     resolution: int | None = None
     levels: int | None = None
     colorbar: bool = True

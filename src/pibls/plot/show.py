@@ -13,12 +13,12 @@ from pibls.errors import ProblemError
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import axes_for
 from pibls.plot.choose import picture_of
+from pibls.plot.colours import Coloured, Sequential
 from pibls.plot.labels import Labels
-from pibls.plot.scale import Coloured, Sequential
 from pibls.plot.scene import Quantity, Scene
 from pibls.plot.vectors import magnitude
 from pibls.plot.view import View
-from pibls.sample import Field, fields_of, reach_of
+from pibls.sample import Sampled, fields_of, reach_of
 from pibls.solution import Solution
 
 _PER_WINDOW = 12
@@ -49,7 +49,7 @@ def show(scene: Scene, kind: str | None, ax: Any) -> Any:
 
 def quantities_of(
     solution: Solution, what: tuple[Any, ...], vector: Any
-) -> tuple[tuple[Quantity, ...], tuple[Field, Field] | None]:
+) -> tuple[tuple[Quantity, ...], tuple[Sampled, Sampled] | None]:
     """What is shown as colours or curves, and the components of what is shown as arrows."""
     components = None if vector is None else _components(solution, what, vector)
     fields = fields_of(solution, what) if components is None else (magnitude(*components),)
@@ -64,7 +64,7 @@ def quantities_of(
 def scene_of(
     solution: Solution,
     quantities: tuple[Quantity, ...],
-    vector: tuple[Field, Field] | None = None,
+    vector: tuple[Sampled, Sampled] | None = None,
     *,
     at: Mapping[Any, Any] | None = None,
     times: int | Sequence[float] | None = None,
@@ -127,7 +127,7 @@ def _band(solution: Solution, quantities: tuple[Quantity, ...]) -> float:
     return solution.error.max
 
 
-def _components(solution: Solution, what: tuple[Any, ...], vector: Any) -> tuple[Field, Field]:
+def _components(solution: Solution, what: tuple[Any, ...], vector: Any) -> tuple[Sampled, Sampled]:
     if what:
         raise ProblemError(
             "vector",

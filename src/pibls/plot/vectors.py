@@ -11,7 +11,7 @@ from pibls.arrays import Array
 from pibls.plot.canvas import Panels
 from pibls.plot.maps import Maps
 from pibls.plot.scene import Scene, unsuited
-from pibls.sample import Field, Section
+from pibls.sample import Sampled, Section
 
 _ARROWS = 19  # along the longer side
 _STREAMS = 61
@@ -89,9 +89,9 @@ def _centres(cut: Section, n: int) -> Array:
     return np.asarray(P[cut.inside(P)])
 
 
-def magnitude(u: Field, v: Field) -> Field:
+def magnitude(u: Sampled, v: Sampled) -> Sampled:
     """|(u, v)|."""
     import sympy as sp
 
     size = sp.sqrt(u.expression**2 + v.expression**2)
-    return Field(u.solution, size, f"|({u.name}, {v.name})|", rf"|({u.symbol}, {v.symbol})|")
+    return Sampled(u.solution, size, f"|({u.name}, {v.name})|", rf"|({u.symbol}, {v.symbol})|")

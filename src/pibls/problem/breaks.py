@@ -76,7 +76,7 @@ class Breaks:
 
 
 @dataclass(frozen=True)
-class Place:
+class SwitchBox:
     """What a switch is looked for in: the box of the domain, at values of the parameters."""
 
     language: Language
@@ -98,7 +98,7 @@ class Place:
         return e.xreplace(dict(zip((*v.coordinates, *v.parameters), (*ours, *theirs), strict=True)))
 
 
-def breaks_of(form: Form, place: Place) -> Breaks:
+def breaks_of(form: Form, place: SwitchBox) -> Breaks:
     """The planes and other places inside the box where one statement jumps or bends."""
     found = Breaks(sources=tuple(_source(d, place) for d in form.deltas))
     for axis, level in (p for source in found.sources for p in source.planes):
@@ -116,7 +116,7 @@ def breaks_of(form: Form, place: Place) -> Breaks:
     return found
 
 
-def check_jumps(forms: Sequence[Form], place: Place) -> None:
+def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
     """Raise a ProblemError where a coefficient of a highest derivative jumps outside of a flux."""
     order: dict[tuple[int, int], int] = {}
     for form in forms:
@@ -146,7 +146,7 @@ def check_jumps(forms: Sequence[Form], place: Place) -> None:
                     )
 
 
-def check_sources(forms: Sequence[Form], place: Place) -> None:
+def check_sources(forms: Sequence[Form], place: SwitchBox) -> None:
     """Raise a ProblemError where it is not said what a source on a plane makes jump.
 
     Of a(u) u'' = -δ it is not u' that jumps by a given height; of (a(u) u')' = -δ it is a(u) u'.
@@ -187,16 +187,16 @@ def _exact(value: float) -> Any:
     return sp.Float(value, 17)
 
 
-def axes_of(switch: Switch, place: Place) -> list[int]:
+def axes_of(switch: Switch, place: SwitchBox) -> list[int]:
     held = switch.expression.free_symbols
     return [i for i, c in enumerate(place.variables.coordinates) if c in held]
 
 
-def _source(delta: Delta, place: Place) -> Source:
+def _source(delta: Delta, place: SwitchBox) -> Source:
     return Source(tuple((axis, float(place.fixed(level))) for axis, level in delta.planes), delta.strength)
 
 
-def _levels(g: Any, whole: bool, axis: int, place: Place) -> list[float]:
+def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
     """The zeros of a function of one coordinate inside the box, or where it is a whole number."""
     low, high = (float(v) for v in place.box[axis])
     x = place.variables.coordinates[axis]
@@ -252,7 +252,7 @@ def _first_beyond(side: Callable[[float], float], root: float, beyond: float) ->
     return root
 
 
-def sides_of(switch: Switch, place: Place) -> tuple[Array, Array] | None:
+def sides_of(switch: Switch, place: SwitchBox) -> tuple[Array, Array] | None:
     """Pairs of points next to each other, one on each side of a switch; None if it is nowhere in the box."""
     rng = np.random.default_rng(0)
     function = program(place.variables.coordinates, [place.fixed(switch.expression)])
@@ -275,7 +275,7 @@ def _terms(form: Form) -> list[Any]:
     return [form.rest, *(a for _, a in form.slopes)]
 
 
-def _jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: Place) -> bool:
+def _jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchBox) -> bool:
     """Whether one of the expressions differs on the two sides; whatever is no coordinate is held."""
     coordinates = place.variables.coordinates
     fixed = [place.fixed(e) for e in expressions]

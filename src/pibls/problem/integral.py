@@ -18,7 +18,7 @@ from pibls.problem.checks import is_scalar
 from pibls.problem.form import Form, Language
 from pibls.problem.known import is_known
 from pibls.problem.region import part_of
-from pibls.problem.regions.total import Along, Extent, Nothing, Total, Within
+from pibls.problem.regions.total import Along, Extent, InShape, Nothing, Total
 
 
 class Over(sp.Atom):  # type: ignore[misc]
@@ -143,7 +143,7 @@ def extent_of(over: Any, domain: Domain, label: str, as_on: bool = False) -> Ext
     """What ``over`` means; with ``as_on`` it comes from a condition's ``on``, and a shape is its boundary."""
     space = space_of(domain)
     if over is None:
-        return Within(None)
+        return InShape(None)
     if getattr(over, "__name__", "") == "boundary" and is_domain(getattr(over, "__self__", None)):
         over, as_on = over.__self__, True
     if not is_domain(over) or as_on:
@@ -155,7 +155,7 @@ def extent_of(over: Any, domain: Domain, label: str, as_on: bool = False) -> Ext
             got=repr(over),
             remedy="Use the symbols of the domain, without time.",
         )
-    return Within(over)
+    return InShape(over)
 
 
 def _outermost(e: Any) -> list[Any]:

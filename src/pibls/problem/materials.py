@@ -24,7 +24,7 @@ from pibls.domain.extruded import Extruded
 from pibls.domain.level import Level
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Breaks, Place, axes_of, sides_of
+from pibls.problem.breaks import Breaks, SwitchBox, axes_of, sides_of
 from pibls.problem.continuity import along_seam, continuity
 from pibls.problem.form import Form, Jet
 from pibls.problem.laws import Value, law_at
@@ -156,7 +156,7 @@ def _cross(breaks: Breaks) -> bool:
 class _Kinds:
     """x ↦ which laws hold at x, as a number: the signs of all cuts say which."""
 
-    def __init__(self, forms: Sequence[Form], cuts: Sequence[Any], place: Place, d: int) -> None:
+    def __init__(self, forms: Sequence[Form], cuts: Sequence[Any], place: SwitchBox, d: int) -> None:
         self._expressions = [e for form in forms for e in _all(form)]
         self._forms, self._place, self._d = forms, place, d
         self._signs = program(place.variables.coordinates[:d], list(cuts))
@@ -233,7 +233,7 @@ def _under(form: Form, value: Value) -> Form:
     )
 
 
-def _distinct(switches: Sequence[Switch], place: Place, ground: Domain) -> list[Any]:
+def _distinct(switches: Sequence[Switch], place: SwitchBox, ground: Domain) -> list[Any]:
     """The functions whose signs matter; g and 2g, or -g, are one."""
     X = np.asarray(ground.interior(512, np.random.default_rng(0)), dtype=float)
     d = X.shape[1]
@@ -254,7 +254,7 @@ def _proportional(a: Array, b: Array) -> bool:
     return bool(len(ratio) and ratio.max() - ratio.min() <= _SAME * np.abs(ratio).max())
 
 
-def _faces(g: Any, place: Place, ground: Domain) -> tuple[Face, ...]:
+def _faces(g: Any, place: SwitchBox, ground: Domain) -> tuple[Face, ...]:
     """{g = 0} in the bounds of the domain: the boundary of a shape that was asked, or a level set."""
     d = len(ground.coordinates)
     coordinates = place.variables.coordinates[:d]

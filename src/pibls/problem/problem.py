@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Breaks, Place, breaks_of, check_jumps, check_sources
+from pibls.problem.breaks import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
     Condition,
     residual_of,
@@ -166,9 +166,9 @@ class Problem(ProblemDoors):
         """Where a source on a plane is, at the values of the parameters."""
         return float(self.place().fixed(delta.planes[0][1]))
 
-    def place(self) -> Place:
+    def place(self) -> SwitchBox:
         """What its switches are looked for in."""
-        return Place(self.language(), tuple(v for _, v in self.values), box_of(self.domain))
+        return SwitchBox(self.language(), tuple(v for _, v in self.values), box_of(self.domain))
 
     def _check_jumps(self) -> None:
         forms = [s.form for s in self.statements[: len(self.equations)]]

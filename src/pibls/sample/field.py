@@ -18,7 +18,7 @@ from pibls.text.typeset import short_latex, short_name
 
 
 @dataclass(frozen=True)
-class Field:
+class Sampled:
     """An expression of the unknowns and their derivatives, as a function of points."""
 
     solution: Solution
@@ -29,7 +29,7 @@ class Field:
     """The same as LaTeX."""
 
     @classmethod
-    def of(cls, solution: Solution, what: Any) -> Field:
+    def of(cls, solution: Solution, what: Any) -> Sampled:
         """The field of an unknown (itself, its function, its name) or of an expression."""
         if isinstance(what, Component):
             expression = what.unknown
@@ -61,6 +61,6 @@ def units_of(problem: Problem, units: Mapping[Any, str] | None) -> dict[str, str
     return out
 
 
-def fields_of(solution: Solution, what: Sequence[Any]) -> tuple[Field, ...]:
+def fields_of(solution: Solution, what: Sequence[Any]) -> tuple[Sampled, ...]:
     """The fields that were asked for; all unknowns where nothing was."""
-    return tuple(Field.of(solution, w) for w in (what or solution.problem.unknowns))
+    return tuple(Sampled.of(solution, w) for w in (what or solution.problem.unknowns))

@@ -12,7 +12,7 @@ from pibls.arrays import Array, Mask
 from pibls.domain import Domain, box_of
 from pibls.errors import ProblemError
 from pibls.problem import within
-from pibls.sample.field import Field
+from pibls.sample.field import Sampled
 
 _SIZES = {1: 201, 2: 101, 3: 41, 4: 21}
 _MORE = 11  # points per coordinate where there are more coordinates than that
@@ -41,7 +41,7 @@ class Grid:
         """Which of them lie in the domain, in the shape of the grid."""
         return within(self.domain, self.points()).reshape(self.shape)
 
-    def sample(self, field: Field) -> Array:
+    def sample(self, field: Sampled) -> Array:
         """The values of a field in the shape of the grid; NaN outside the domain."""
         return field(self.points()).reshape(self.shape)
 

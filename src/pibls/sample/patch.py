@@ -24,7 +24,7 @@ _Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Patch:
+class Simplices:
     """Simplices (m, k + 1) over points (n, k), and the facets (r, k, k) by which the boundary is met.
 
     The sides of the bounds are no facets: they are where the grid ends anyway.
@@ -34,16 +34,16 @@ class Patch:
     cells: _Index
     rim: Array
 
-    def restricted(self, keep: Mask) -> Patch:
+    def restricted(self, keep: Mask) -> Simplices:
         """Without the simplices that have a corner where ``keep`` is false."""
-        return Patch(self.points, self.cells[keep[self.cells].all(axis=1)], self.rim)
+        return Simplices(self.points, self.cells[keep[self.cells].all(axis=1)], self.rim)
 
-    def moved(self, points: Array, rim: Array) -> Patch:
+    def moved(self, points: Array, rim: Array) -> Simplices:
         """The same with its points elsewhere."""
-        return Patch(points, self.cells, rim)
+        return Simplices(points, self.cells, rim)
 
 
-def patch_of(section: Section, axes: Sequence[Array]) -> Patch:
+def patch_of(section: Section, axes: Sequence[Array]) -> Simplices:
     """The section, from the grid of these values of its coordinates."""
     k = len(axes)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, k)
@@ -150,10 +150,10 @@ def _prism(layers: list[_Index]) -> list[_Index]:
     return [np.column_stack([v[:, : i + 1], t[:, i:]]) for i in range(n)]
 
 
-def _tidy(points: Array, cells: _Index, rim: Array, least: float) -> Patch:
+def _tidy(points: Array, cells: _Index, rim: Array, least: float) -> Simplices:
     """Only simplices that have a size, all turned the same way, and only points that they use."""
     corners = points[cells]
     sizes = np.linalg.det(corners[:, 1:] - corners[:, :1])
     cells = np.where((sizes < 0)[:, None], cells[:, [1, 0, *range(2, cells.shape[1])]], cells)
     used, compact = np.unique(cells[np.abs(sizes) > least], return_inverse=True)
-    return Patch(points[used], compact.reshape(-1, cells.shape[1]), rim)
+    return Simplices(points[used], compact.reshape(-1, cells.shape[1]), rim)

@@ -20,7 +20,7 @@ from pibls.space import Branch, CellTree, Node, graded
 
 
 @dataclass(frozen=True)
-class Site:
+class LayerPlane:
     """A plane at which a layer may stand, and how fast that decays."""
 
     axis: int
@@ -58,7 +58,7 @@ def _roots(c: Array, count: int) -> Array:
     return out
 
 
-def sites(bench: Bench) -> tuple[Site, ...]:
+def sites(bench: Bench) -> tuple[LayerPlane, ...]:
     """The sides and, on a line, the turning points where a thin layer may stand."""
     out = []
     box = bench.box
@@ -69,11 +69,11 @@ def sites(bench: Bench) -> tuple[Site, ...]:
             X = X[np.asarray(bench.domain.contains(X), dtype=bool)]
             decay = np.nan_to_num(-inwards * roots_along(bench, axis, X).real).max(initial=0.0)
             if decay * (high - low) > RATES.steep:
-                out.append(Site(axis, float(level), float(decay)))
+                out.append(LayerPlane(axis, float(level), float(decay)))
     return (*out, *(_turning(bench) if len(box) == 1 else ()))
 
 
-def _turning(bench: Bench) -> list[Site]:
+def _turning(bench: Bench) -> list[LayerPlane]:
     """Where the fastest solution on a line changes from one that decays to one that grows."""
     (low, high) = bench.box[0]
     x = np.linspace(low, high, 8 * RATES.samples + 2)[1:-1]
@@ -85,7 +85,7 @@ def _turning(bench: Bench) -> list[Site]:
     turns = np.flatnonzero((fastest[:-1] * fastest[1:] < 0) & steep)
     return [
         # Next to it the rate grows in proportion to the distance: a layer of Gauss's kind.
-        Site(0, float(x[i] - fastest[i] * (x[i + 1] - x[i]) / (fastest[i + 1] - fastest[i])),
+        LayerPlane(0, float(x[i] - fastest[i] * (x[i + 1] - x[i]) / (fastest[i + 1] - fastest[i])),
              float(np.sqrt(abs(fastest[i + 1] - fastest[i]) / (x[i + 1] - x[i]))))
         for i in turns[:8]
     ]  # fmt: skip
@@ -164,7 +164,7 @@ def _samples(bench: Bench) -> Array:
     return inside[: RATES.samples].copy()
 
 
-def towards(tree: CellTree, found: tuple[Site, ...], degree: int) -> CellTree:
+def towards(tree: CellTree, found: tuple[LayerPlane, ...], degree: int) -> CellTree:
     """The cells at the sites halved until they resolve the layers there."""
     limit = RATES.per_degree * degree
 

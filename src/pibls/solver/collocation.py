@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 from pibls.arrays import Array
 from pibls.basis.chebyshev import derivative, polynomials
 from pibls.basis.radau import Radau
-from pibls.system.line import Held, Line
+from pibls.system.line import Line, LineTables
 
 _STEPS = 12
 _FAST = 0.02  # a change that much smaller than the last one: the factors serve again
@@ -26,7 +26,7 @@ _FAR, _LATE = 0.3, 7  # a relative change that large after so many steps: it is 
 
 
 @dataclass(frozen=True)
-class Piece:
+class OrbitPiece:
     """u on (start, start + 2 half): what it begins with, and its highest derivatives at the points."""
 
     start: float
@@ -48,7 +48,7 @@ def just_before(end: Array, start: Array | float) -> Array:
 class Settled:
     """A window that Newton's method has settled in."""
 
-    piece: Piece
+    piece: OrbitPiece
     U: Array
     """All derivatives at the points and between them, (rows, n)."""
     residual: Array
@@ -76,7 +76,7 @@ class Collocation:
         t[r.s - 1] = just_before(t[r.s - 1], start)
         return np.asarray(t)
 
-    def derivatives(self, piece: Piece) -> Array:
+    def derivatives(self, piece: OrbitPiece) -> Array:
         """U (rows, n) of a piece."""
         parts = [
             (z @ self.radau.jets[g.order]).reshape(len(z) * (g.order + 1), -1)
@@ -86,7 +86,7 @@ class Collocation:
         U *= piece.powers(self.line)
         return U
 
-    def largest_at(self, t: Array, piece: Piece) -> Array:
+    def largest_at(self, t: Array, piece: OrbitPiece) -> Array:
         """The largest |F| of each equation at those of some times that are in the piece, (equations,)."""
         xi = (t - piece.start) / piece.half - 1.0
         inside = np.abs(xi) < 1.0
@@ -128,7 +128,7 @@ class Collocation:
         G /= scale[..., None, :]
         return G, scale
 
-    def settle(self, piece: Piece, sizes: Array, tolerance: float) -> Settled | None:
+    def settle(self, piece: OrbitPiece, sizes: Array, tolerance: float) -> Settled | None:
         """Newton's method from a piece; None where it does not settle.
 
         ``sizes`` of the unknowns, group by group, are what a change is measured against.
@@ -167,7 +167,9 @@ class Collocation:
             before = change
         return None
 
-    def _terms(self, held: Held, G: Array, U: Array, half: float, sizes: Array) -> tuple[Array, Array, Array]:
+    def _terms(
+        self, held: LineTables, G: Array, U: Array, half: float, sizes: Array
+    ) -> tuple[Array, Array, Array]:
         """The largest term of each equation, what a change makes of it, the size that balances it."""
         terms = np.abs(G * U[:, : self.radau.s]).max(axis=(1, 2))
         terms = np.maximum(terms, np.abs(held.rest).max(axis=1))
@@ -197,10 +199,10 @@ def _factored(A: Array) -> tuple[Array, Array] | None:
     return None if info != 0 or not np.isfinite(lu[-1, -1]) else (lu, pivots)
 
 
-def _moved(piece: Piece, line: Line, delta: Array) -> Piece:
+def _moved(piece: OrbitPiece, line: Line, delta: Array) -> OrbitPiece:
     z = []
     for g, old in zip(line.groups, piece.z, strict=True):
         new = old.copy()
         new[:, g.order :] -= delta[g.columns]
         z.append(new)
-    return Piece(piece.start, piece.half, tuple(z))
+    return OrbitPiece(piece.start, piece.half, tuple(z))

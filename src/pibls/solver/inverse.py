@@ -16,7 +16,7 @@ from pibls.linalg.krylov import gmres
 from pibls.linalg.patience import go_on
 from pibls.system.condensed import Condensed
 from pibls.system.nearest import Nearest
-from pibls.system.products import Linear, Rows
+from pibls.system.products import Linear, ProductRows
 
 _KRYLOV = 150
 _FEW, _FEWER = 24, 12  # steps of GMRES in the plane: with the nearest sum in front, and with old factors
@@ -30,7 +30,7 @@ are asked whether anything is undetermined."""
 class Inverse:
     """L⁻¹ for one L after another."""
 
-    rows: Rows
+    rows: ProductRows
     nearest: Nearest | None = None
     condensed: Condensed | None = None
     solves: int = 0

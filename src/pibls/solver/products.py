@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.patience import go_on
 from pibls.solver.inverse import Inverse
-from pibls.system.products import Linear, Rows
+from pibls.system.products import Linear, ProductRows
 
 _LINEAR, _NEWTON = 6, 30  # steps at most
 _ENDED = 2e-15  # a step that changes nothing
@@ -27,7 +27,7 @@ _NOTHING = 1e-8  # of the largest unknown: one that is smaller may be zero
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedProducts:
     """The coefficients, and how they were found."""
 
     U: Array
@@ -43,7 +43,7 @@ class Solved:
     triangular: bool
 
 
-def solved(rows: Rows, U: Array) -> Solved | None:
+def solved(rows: ProductRows, U: Array) -> SolvedProducts | None:
     """From a start U; None where nothing is found, or something may be undetermined."""
     inverse = Inverse(rows)
     linear = rows.boxed.is_linear
@@ -81,10 +81,10 @@ def solved(rows: Rows, U: Array) -> Solved | None:
     triangular = nearest is not None and any(a.triangle is not None for a in nearest.factors.axes)
     holds = bool(moves[-1] < _HOLDS) and _are_met(rows, U, r)
     shortest = min(moved[-2:], key=lambda m: float(m.max()))
-    return Solved(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds, triangular)
+    return SolvedProducts(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds, triangular)
 
 
-def _are_met(rows: Rows, U: Array, r: list[Array]) -> bool:
+def _are_met(rows: ProductRows, U: Array, r: list[Array]) -> bool:
     """Whether the conditions hold where they are held: at the nodes of each side, its rim left out."""
     sizes, many = rows.sizes(U), len(rows.boxed.equations)
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]

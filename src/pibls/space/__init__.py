@@ -5,7 +5,7 @@ from pibls.space.decomposed import Decomposed
 from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
-from pibls.space.tied import Field, Tied, bare, bared, ties_of, with_fields
+from pibls.space.tied import Tied, TiedFunctions, bare, bared, ties_of, with_fields
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded, graded_towards
 from pibls.space.whole import Whole
 from pibls.space.windows import Windows
@@ -16,7 +16,6 @@ __all__ = [
     "Cells",
     "Choice",
     "Decomposed",
-    "Field",
     "Joint",
     "Lattice",
     "Node",
@@ -24,6 +23,7 @@ __all__ = [
     "Space",
     "SpaceSpec",
     "Tied",
+    "TiedFunctions",
     "Whole",
     "Windows",
     "bare",

@@ -29,7 +29,7 @@ Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Field:
+class TiedFunctions:
     """Functions of several unknowns: bases by (piece, unknown), all of one size, and their degrees."""
 
     bases: Mapping[tuple[int, int], PowersBasis | PolarBasis | SingularBasis]
@@ -44,16 +44,16 @@ class Field:
     def size(self) -> int:
         return len(self.degrees)
 
-    def reduced(self, share: float) -> Field:
+    def reduced(self, share: float) -> TiedFunctions:
         """Without the highest degrees: for a second solution that does not share what is left over."""
         most = max(share * max(self.degrees), 4.0)
         return self.below(most)
 
-    def below(self, most: float) -> Field:
+    def below(self, most: float) -> TiedFunctions:
         """The functions up to a degree."""
         return self.between(-np.inf, most)
 
-    def between(self, low: float, high: float) -> Field:
+    def between(self, low: float, high: float) -> TiedFunctions:
         """The functions of degrees above ``low``, and up to ``high``."""
         kept = np.array([i for i, d in enumerate(self.degrees) if low < d <= high], dtype=np.intp)
         bases = {key: b.chosen(kept) for key, b in self.bases.items()}
@@ -65,7 +65,7 @@ class Tied:
     """The same ``parts`` for every unknown, and ``fields`` of all of them together."""
 
     parts: tuple[BasisSpec, ...]
-    fields: tuple[Field, ...]
+    fields: tuple[TiedFunctions, ...]
 
     is_crowded = True
 
@@ -85,7 +85,7 @@ class Tied:
         return Whole(tuple(with_fields(common, self.fields, 0, k) for k in range(unknowns)))
 
 
-def with_fields(common: Basis, fields: Sequence[Field], piece: int, unknown: int) -> Basis:
+def with_fields(common: Basis, fields: Sequence[TiedFunctions], piece: int, unknown: int) -> Basis:
     """The basis of an unknown in a piece."""
     mine = [f.bases[piece, unknown] for f in fields if (piece, unknown) in f.bases]
     return JoinedBasis((common, *mine)) if mine else common
@@ -103,7 +103,7 @@ def bared(space: Whole, w: Array) -> Array:
     return np.concatenate([w[part][: b.size] for part, b in zip(space.slices, own, strict=True)])
 
 
-def ties_of(space: Whole, fields: Sequence[Field], unknowns: int) -> Index:
+def ties_of(space: Whole, fields: Sequence[TiedFunctions], unknowns: int) -> Index:
     """For each coefficient of a space which of the coefficients that are looked for it is.
 
     Those of the common functions come first, unknown by unknown, then those of the fields.

@@ -21,7 +21,7 @@ from pibls.basis.nodes import weights_of
 from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.frame import Frame
-from pibls.system.joint import Joint, NotJointError, Terms
+from pibls.system.joint import JointInverse, NotJointError, Terms
 from pibls.system.lines import Lines
 from pibls.system.nearest import SAME, Span, nearest_sum
 from pibls.system.pairing import Pairing
@@ -110,7 +110,7 @@ class Axial:
     order: tuple[int, ...]
     """The unknown of each equation."""
     bounds: tuple[Bound, ...] = field(repr=False)
-    parts: tuple[Single | Joint, ...] = field(repr=False)
+    parts: tuple[Single | JointInverse, ...] = field(repr=False)
     holds_sides: bool
     """Whether conditions are the same all along their sides."""
     is_exact: bool
@@ -128,16 +128,16 @@ class Axial:
         ]
         pairing = Pairing.of(_kinds(held), frame.repeated, couplings)
         spans = [b.spans for b in held]
-        parts: list[Single | Joint] = []
+        parts: list[Single | JointInverse] = []
         for group in pairing.groups:
             # A wind is along its coordinate in the sum, and in no mode.
             windy = any(r == k and r in group for r, k, _ in pairing.left_out)
             singles = [Single.of(frame, k, spans[k], terms, shifts) for k in sorted(group)]
             alone = [s for s in singles if s is not None]
-            made: list[Single | Joint] = [*alone]
+            made: list[Single | JointInverse] = [*alone]
             if len(alone) < len(group) or (len(group) > 1 and not windy):
                 try:
-                    made = [Joint.of(frame, group, spans, terms, shifts)]
+                    made = [JointInverse.of(frame, group, spans, terms, shifts)]
                 except (NotJointError, np.linalg.LinAlgError):
                     if len(alone) < len(group):
                         return None

@@ -17,7 +17,7 @@ _LOOKED = (0.0, 1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6, 1.0)
 
 
 @dataclass(frozen=True)
-class Side:
+class BoxCondition:
     """A condition on the side x_axis = box[axis, end]."""
 
     residual: Residual
@@ -30,7 +30,7 @@ class Boxed:
     """A steady problem on a box, with conditions that hold on whole sides."""
 
     equations: tuple[Residual, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[BoxCondition, ...]
     orders: tuple[int, ...]
     """The highest derivative along each axis."""
     repeated: tuple[bool, ...]
@@ -144,13 +144,13 @@ def _is_box(domain: Domain, box: Array) -> bool:
     return len(planes) == 2 * len(box) and bool(np.asarray(domain.contains(X), dtype=bool).all())
 
 
-def _sides_of(r: Residual, domain: Domain, box: Array) -> list[Side]:
+def _sides_of(r: Residual, domain: Domain, box: Array) -> list[BoxCondition]:
     """The sides on which a condition holds; none where it holds on a part of one, or elsewhere."""
     out = []
     plane = r.region.plane()
     if plane is not None:
         ends = [e for e in (0, 1) if plane[1] == box[plane[0], e]]
-        return [Side(r, plane[0], e) for e in ends] if ends and r.region.is_whole_slice else []
+        return [BoxCondition(r, plane[0], e) for e in ends] if ends and r.region.is_whole_slice else []
     if not r.region.is_boundary:
         return []
     for face in faces_of(domain):
@@ -166,7 +166,7 @@ def _sides_of(r: Residual, domain: Domain, box: Array) -> list[Side]:
         X[:, free] = box[free, 0] + (box[free, 1] - box[free, 0]) * U
         held = r.region.mask(Boundary(X, np.repeat(middle.normals, len(X), axis=0), middle.owners * len(X)))
         if held.all():
-            out.append(Side(r, axis, end))
+            out.append(BoxCondition(r, axis, end))
         elif held.any():
             return []
     return out

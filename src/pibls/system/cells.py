@@ -25,9 +25,9 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
 from pibls.system.asked import Asked
-from pibls.system.pieces import Alike, Job, Placing, Side
+from pibls.system.pieces import Alike, FaceSide, Job, Placing
 from pibls.system.tied import Index
-from pibls.system.traces import Faces, Tied
+from pibls.system.traces import Faces, JointPoints
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 
@@ -72,7 +72,7 @@ class CellSystem(Asked):
     """Rows of each strip."""
     counts: tuple[int, ...] = field(repr=False)
     """How many nonlinear values each cell has."""
-    ties: tuple[Tied, ...] = field(repr=False)
+    ties: tuple[JointPoints, ...] = field(repr=False)
     """What holds on each face."""
     shared: Shared = field(default_factory=Shared, repr=False)
 
@@ -82,7 +82,7 @@ class CellSystem(Asked):
         lowered: LoweredProblem,
         points: Sequence[Placing],
         space: Cells,
-        ties: Sequence[Tied],
+        ties: Sequence[JointPoints],
         engine: Engine = HERE,
         alike: Shared | None = None,
     ) -> CellSystem:
@@ -267,8 +267,12 @@ class CellSystem(Asked):
 
 
 def divided(
-    space: Cells, ties: Sequence[Tied], engine: Engine = HERE, sums: int = 0, alike: Shared | None = None
-) -> tuple[list[list[Side]], Layout, list[int]]:
+    space: Cells,
+    ties: Sequence[JointPoints],
+    engine: Engine = HERE,
+    sums: int = 0,
+    alike: Shared | None = None,
+) -> tuple[list[list[FaceSide]], Layout, list[int]]:
     """The faces of each cell, how the elimination is laid out, and the rows that its strips will have.
 
     ``sums`` are the rows of integrals: as many numbers go from each cell to the next, and as many as are
@@ -276,8 +280,8 @@ def divided(
     """
     cells, alike = len(space.parts), alike or Shared()
     count = alike.everywhere
-    sides: list[list[Side]] = [[] for _ in space.parts]
-    joined: list[list[tuple[Tied, bool]]] = [[] for _ in space.parts]
+    sides: list[list[FaceSide]] = [[] for _ in space.parts]
+    joined: list[list[tuple[JointPoints, bool]]] = [[] for _ in space.parts]
     for tied in ties:
         joined[tied.joint.low].append((tied, False))
         joined[tied.joint.high].append((tied, True))
@@ -285,8 +289,8 @@ def divided(
     for number, tied in enumerate(ties):
         low, high = tied.joint.low, tied.joint.high
         pair = (faces[low], len(sides[low])), (faces[high], len(sides[high]))
-        sides[low].append(Side(cells + number, tied, pair, upper=False))
-        sides[high].append(Side(cells + number, tied, pair, upper=True))
+        sides[low].append(FaceSide(cells + number, tied, pair, upper=False))
+        sides[high].append(FaceSide(cells + number, tied, pair, upper=True))
     touched, expected = list[tuple[int, ...]](), list[int]()
     for c, (part, mine) in enumerate(zip(space.parts, sides, strict=True)):
         touched += [(c,), *((c, s.face) for s in mine)]

@@ -24,8 +24,8 @@ from pibls.basis.local import LocalSplines
 from pibls.basis.splines import Numbers
 from pibls.linalg.kronecker import along
 from pibls.linalg.patience import go_on
-from pibls.system.boxed import Side
-from pibls.system.products import Group, Linear, Rows
+from pibls.system.boxed import BoxCondition
+from pibls.system.products import Linear, ProductRows, ProductStatement
 
 _ENTRIES = 6e7
 """Of all boxes at most: half a gigabyte."""
@@ -35,7 +35,7 @@ _ENTRIES = 6e7
 class Condensed:
     """The rows of a problem in the plane, factored."""
 
-    rows: Rows = field(repr=False)
+    rows: ProductRows = field(repr=False)
     spaces: tuple[tuple[LocalSplines, LocalSplines], ...] = field(repr=False)
     scales: tuple[Array, ...] = field(repr=False)
     """What the rows of each box are divided by."""
@@ -53,7 +53,7 @@ class Condensed:
     exact = True
 
     @classmethod
-    def of(cls, rows: Rows, linear: Linear) -> Condensed | None:
+    def of(cls, rows: ProductRows, linear: Linear) -> Condensed | None:
         """None where there are more axes than two, or it would be too large, or is singular."""
         if len(rows.axes) != 2:
             return None
@@ -157,7 +157,7 @@ class Condensed:
 
 
 def _dissected(
-    rows: Rows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...], numbers: Numbers
+    rows: ProductRows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...], numbers: Numbers
 ) -> Numbers:
     """The functions of edges in the order of elimination: those on the line between two halves come last.
 
@@ -189,7 +189,7 @@ def _dissected(
     return np.asarray(numbers[np.concatenate([*parts, np.flatnonzero(alone)])])
 
 
-def _asked_once(rows: Rows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]) -> Array | None:
+def _asked_once(rows: ProductRows, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]) -> Array | None:
     """What is asked once, by the local functions."""
     if not rows.boxed.single:
         return None
@@ -244,7 +244,7 @@ class _Box:
         return np.asarray(dtrtrs(self.square, y - self.coupled @ u)[0])
 
 
-def _cuts(g: Group, rows: Rows) -> list[list[slice]]:
+def _cuts(g: ProductStatement, rows: ProductRows) -> list[list[slice]]:
     """Which of the points along each axis lie in each of its pieces."""
     out = []
     for a, t in zip(rows.axes, g.lines, strict=True):
@@ -254,7 +254,7 @@ def _cuts(g: Group, rows: Rows) -> list[list[slice]]:
 
 
 def _blocks(
-    rows: Rows, linear: Linear, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
+    rows: ProductRows, linear: Linear, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
 ) -> Iterator[Array]:
     """Box by box the rows in its functions, (rows, functions)."""
     inside = rows.groups[: len(rows.boxed.equations)]
@@ -292,13 +292,17 @@ def _blocks(
         yield np.concatenate(lines)
 
 
-def _held(rows: Rows, side: Side, g: Group) -> Array:
+def _held(rows: ProductRows, side: BoxCondition, g: ProductStatement) -> Array:
     """Where along a side its condition holds: corners belong to those across the first axis."""
     return g.lines[1] if side.axis == 0 else rows.axes[0].nodes
 
 
 def _side(
-    rows: Rows, side: Side, g: Group, c: Array, spaces: tuple[tuple[LocalSplines, LocalSplines], ...]
+    rows: ProductRows,
+    side: BoxCondition,
+    g: ProductStatement,
+    c: Array,
+    spaces: tuple[tuple[LocalSplines, LocalSplines], ...],
 ) -> Iterator[tuple[Array, Numbers, Numbers]]:
     """Values, rows and columns of a condition on a side, for each of the unknowns in it."""
     axis, level, t = side.axis, g.lines[side.axis], _held(rows, side, g)

@@ -85,7 +85,7 @@ class _Along:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointInverse:
     """The inverse, for each λ."""
 
     members: tuple[int, ...]
@@ -104,7 +104,7 @@ class Joint:
         spans: Sequence[Sequence[Span]],
         terms: Terms,
         shifts: Complex,
-    ) -> Joint:
+    ) -> JointInverse:
         """Raises a `NotJointError` or a LinAlgError where their modes are not known."""
         members = tuple(sorted(group))
         terms = {key: found for key, found in terms.items() if key[0] in group}

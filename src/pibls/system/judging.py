@@ -40,14 +40,14 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Scale:
+class UnknownScales:
     """How large each unknown is, and over which lengths it varies at least."""
 
     unknowns: Array
     half: Array
 
     @classmethod
-    def of(cls, unknowns: Array, box: Array, least: Array | float = 0.0) -> Scale:
+    def of(cls, unknowns: Array, box: Array, least: Array | float = 0.0) -> UnknownScales:
         """From the values (unknowns, n) in a box, and what is known to be their least size."""
         half = 0.5 * (box[:, 1] - box[:, 0])
         sizes = np.maximum(np.abs(unknowns).max(axis=1, initial=0.0), least)
@@ -87,7 +87,7 @@ def residuals_at(
             for k in range(lowered.unknowns)
         ]
     )
-    scale = Scale.of(unknowns, box, least)
+    scale = UnknownScales.of(unknowns, box, least)
     judged: dict[str, Judged] = {}
     for r in lowered.residuals:
         if len(points[r.region]):
@@ -96,7 +96,7 @@ def residuals_at(
     return judged, unknowns
 
 
-def _judge(known: Known, jets: Mapping[Jet, Array], scale: Scale) -> Judged:
+def _judge(known: Known, jets: Mapping[Jet, Array], scale: UnknownScales) -> Judged:
     residual, where = known.residual, known.points
     X, normals, data, a = where.sites[0], where.normals, known.data, known.coefficients
     nonlinear = np.array([jets[j] for j in residual.nonlinear]).reshape(-1, len(where))

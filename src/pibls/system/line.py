@@ -43,7 +43,7 @@ def grouped(orders: tuple[int, ...]) -> tuple[Group, ...]:
 
 
 @dataclass(frozen=True)
-class Held:
+class LineTables:
     """What the equations hold at some times, whatever the unknowns are."""
 
     t: Array
@@ -105,7 +105,7 @@ class Line:
                 out[e, row] += np.real(value)
         return out
 
-    def held(self, t: Array) -> Held:
+    def held(self, t: Array) -> LineTables:
         """What does not depend on the unknowns, at these times."""
         n, count = len(t), len(self.residuals)
         X, normals = t[:, None], np.zeros((n, 1))
@@ -122,9 +122,9 @@ class Line:
         for e, r in enumerate(self.residuals):
             if not r.nonlinear:
                 rest[e] = _real(r._rest(t, 0.0, *r.parameters, *data[e])[0])
-        return Held(t, slopes, rest, data)
+        return LineTables(t, slopes, rest, data)
 
-    def values(self, held: Held, U: Array) -> Array:
+    def values(self, held: LineTables, U: Array) -> Array:
         """F (equations, n) for the derivatives U (rows, n)."""
         steady = self.constant
         out = steady @ U if steady is not None else np.einsum("ern,rn->en", held.slopes, U)
@@ -135,7 +135,7 @@ class Line:
             out[e] += _real(value)
         return np.asarray(out)
 
-    def slopes(self, held: Held, U: Array, n: int) -> Array:
+    def slopes(self, held: LineTables, U: Array, n: int) -> Array:
         """∂F/∂U (equations, rows, n) at the first n times."""
         out = np.empty((len(self.residuals), self.rows, n))
         out[...] = held.slopes[:, :, :n]

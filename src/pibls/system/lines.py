@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.linalg.shifted import Dense, Scattered
+from pibls.linalg.shifted import Dense, SparseParts
 from pibls.problem import Jet
 from pibls.problem.lowering import Residual
 from pibls.space.tree import Numbers
@@ -53,7 +53,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Held:
+class StatementAt:
     """A statement at some times: coefficients (terms, rows, times), and ρ(J) with its slopes."""
 
     coefficients: Array
@@ -64,7 +64,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Group:
+class LineStatement:
     """One statement at all of its points."""
 
     name: str
@@ -72,7 +72,7 @@ class Group:
     terms: tuple[Term, ...]
     """Those with known coefficients first, then those that the statement is not linear in."""
     known: int
-    at: Callable[[Array], Held] = field(repr=False)
+    at: Callable[[Array], StatementAt] = field(repr=False)
     """Its coefficients at some times."""
     weights: Array | None = field(default=None, repr=False)
     """Of an integral: all points make one row, which groups of one name share."""
@@ -110,7 +110,7 @@ class Group:
         return found, out[:, None, :]
 
 
-def group_of(residual: Residual, sites: tuple[Site, ...], normals: Array, axis: int) -> Group:
+def group_of(residual: Residual, sites: tuple[Site, ...], normals: Array, axis: int) -> LineStatement:
     """The rows of a residual at points, with the coordinate ``axis`` as time."""
     X = sites[0].points.reshape(-1, sites[0].points.shape[-1])
     rows = len(X)
@@ -118,20 +118,20 @@ def group_of(residual: Residual, sites: tuple[Site, ...], normals: Array, axis: 
     def term(j: Jet) -> Term:
         return j.site, j.unknown, without(j.alpha, axis), j.alpha[axis]
 
-    def at(times: Array) -> Held:
+    def at(times: Array) -> StatementAt:
         s = len(times)
         Y = np.repeat(X, s, axis=0)
         Y[:, axis] = np.tile(times, rows)
         N = np.repeat(normals.reshape(-1, X.shape[1]), s, axis=0)
         data = residual.known_data(Y)
-        return Held(
+        return StatementAt(
             residual.coefficients(Y, N, data).reshape(-1, rows, s),
             lambda J: residual.rest(Y, N, data, J.reshape(-1, rows * s)).reshape(rows, s),
             lambda J: residual.partials(Y, N, data, J.reshape(-1, rows * s)).reshape(-1, rows, s),
         )
 
     terms = tuple(map(term, (*residual.linear, *residual.nonlinear)))
-    return Group(residual.name, sites, terms, len(residual.linear), at)
+    return LineStatement(residual.name, sites, terms, len(residual.linear), at)
 
 
 def without(alpha: MultiIndex, axis: int) -> MultiIndex:
@@ -147,7 +147,7 @@ class Lines:
     unknowns: int
     functions: int
     """n: of each unknown in each cell."""
-    groups: tuple[Group, ...]
+    groups: tuple[LineStatement, ...]
     highest: int
     """The highest derivative in time."""
     modes: Modes | None = None
@@ -186,7 +186,7 @@ class Lines:
 
     def jets(
         self,
-        group: Group,
+        group: LineStatement,
         rates: Sequence[Array],
         terms: Sequence[Term],
         known: dict[tuple[int, int, MultiIndex, int], Array] | None = None,
@@ -243,7 +243,7 @@ class Moments:
     """The statements of an evolution at some times."""
 
     lines: Lines
-    held: tuple[Held, ...] = field(repr=False)
+    held: tuple[StatementAt, ...] = field(repr=False)
 
     def residual(self, rates: Sequence[Array]) -> Array:
         """r, (rows, moments), of ∂_t^a u as arrays (cells, unknowns, n, moments)."""
@@ -329,7 +329,7 @@ class Operator:
     lines: Lines
     weights: list[Array] = field(repr=False)
 
-    def parts(self) -> Dense | Scattered:
+    def parts(self) -> Dense | SparseParts:
         """M₀, M₁, …, sparse where there are many cells."""
         lines = self.lines
         shape = (lines.rows, lines.columns)
@@ -343,4 +343,4 @@ class Operator:
         data = np.zeros((lines.highest + 1, len(rows)))
         for (_, _, a, block), where in zip(blocks, places, strict=True):
             data[a, where] += block.ravel()
-        return Scattered(shape, starts, rows, data)
+        return SparseParts(shape, starts, rows, data)

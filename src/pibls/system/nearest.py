@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.products import Group, Linear, Rows
+from pibls.system.products import Linear, ProductRows, ProductStatement
 
 _ROUNDS = 8  # of fitting ρ
 SAME = 1e-13
@@ -46,7 +46,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Line(Span):
+class AxisTerm(Span):
     """An axis with its part of the sum."""
 
     operator: Array = field(repr=False)
@@ -56,7 +56,7 @@ class Line(Span):
 class Nearest:
     """The nearest sum, factored."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AxisTerm, ...]
     factors: Kronecker = field(repr=False)
     scales: tuple[Array, ...] = field(repr=False)
     """What the rows of each group are divided by."""
@@ -69,7 +69,7 @@ class Nearest:
     where they are smallest."""
 
     @classmethod
-    def of(cls, rows: Rows, linear: Linear) -> Nearest | None:
+    def of(cls, rows: ProductRows, linear: Linear) -> Nearest | None:
         """None where some axis has no highest derivative of its own."""
         terms: dict[MultiIndex, Array] = {}
         for (_, alpha), c in zip(rows.groups[0].terms, linear.coefficients[0], strict=True):
@@ -100,7 +100,7 @@ class Nearest:
             bounded = at_ends(tables[0], ends_here, smooth)
             if bounded is None:
                 return None
-            made = Line(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
+            made = AxisTerm(tables[0], ends_here, *bounded, splines.from_values, np.asarray(operator))
             lines.append(made)
             matrices.append(made.operator @ made.free)
         try:
@@ -168,7 +168,7 @@ def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Arr
         return None
 
 
-def _condition(rows: Rows, axis: int, g: Group, a: Array) -> tuple[Array, Array, bool]:
+def _condition(rows: ProductRows, axis: int, g: ProductStatement, a: Array) -> tuple[Array, Array, bool]:
     """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
     lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
     tables, alphas = g.tables[0][axis], [alpha for _, alpha in g.terms]

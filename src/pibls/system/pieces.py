@@ -20,25 +20,25 @@ from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.tied import Index, TiedSystem, shared_columns
-from pibls.system.traces import Faces, Tied
+from pibls.system.traces import Faces, JointPoints
 
 Placing = Callable[[], Mapping[Region, PointSet]]
 """The points of a cell, placed when it is called."""
 
 
 @dataclass(frozen=True)
-class Side:
+class FaceSide:
     """One side of a face: the part of the matrix that the face is, and the cells below and above."""
 
     face: int
-    tied: Tied
+    tied: JointPoints
     cells: tuple[tuple[Faces, int], tuple[Faces, int]] = field(repr=False)
     """Each with the number that the face has among its own."""
     upper: bool
 
 
 @dataclass(frozen=True)
-class Share:
+class IntegralShare:
     """S_c(w_c) + μ (σ_before - σ_after) = 0: what a cell adds to integrals, which run from cell to cell.
 
     An integral over all cells would be a row that touches all of them. Instead σ is the sum so far, which
@@ -104,7 +104,7 @@ class Job:
     cell: int
     points: Placing
     space: Whole = field(repr=False)
-    sides: tuple[Side, ...] = field(repr=False)
+    sides: tuple[FaceSide, ...] = field(repr=False)
     links: tuple[int, ...] | None = None
     """Of integrals that it has a share in: the sum before and after it."""
     signs: tuple[float, ...] = ()
@@ -136,7 +136,7 @@ class Bent:
 
 
 @dataclass(frozen=True)
-class Piece:
+class CellBatch:
     """The systems of some cells; ``ties`` are their rows on the faces, with what these are to be."""
 
     cells: tuple[int, ...]
@@ -144,7 +144,7 @@ class Piece:
     ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
     jumps: tuple[Array, ...] = field(repr=False)
     bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
-    shares: tuple[Share | None, ...] = field(repr=False)
+    shares: tuple[IntegralShare | None, ...] = field(repr=False)
 
     def systems_of(self, number: int) -> list[System | TiedSystem]:
         """Of a cell its own, those of its fluxes, that of its integrals: v has their values in this order."""
@@ -157,9 +157,9 @@ class Piece:
         return [s for number in range(len(self.cells)) for s in self.systems_of(number)]
 
 
-def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
+def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> CellBatch:
     """The systems of some cells."""
-    systems, ties, jumps, bent, shares = [], [], [], [], list[Share | None]()
+    systems, ties, jumps, bent, shares = [], [], [], [], list[IntegralShare | None]()
     known: dict[int, Array] = {}  # both sides of a face have the same coefficients
     here, traces = {job.cell for job in jobs}, dict[int, list[Array]]()
 
@@ -192,25 +192,25 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> Piece:
         bent.append(_bent(job, lowered))
         shares.append(_share(job, lowered, every))
     cells = tuple(job.cell for job in jobs)
-    return Piece(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent), tuple(shares))
+    return CellBatch(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent), tuple(shares))
 
 
-def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> Share | None:
+def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> IntegralShare | None:
     """What a cell adds to the integrals; also a row for each where it adds nothing."""
     if job.links is None:
         return None
     sums = tuple(r for r in lowered.residuals if r.region.is_sum)
     system = job.system(replace(lowered, residuals=sums), {r.region: points[r.region] for r in sums})
-    return Share(job.links, job.signs, system, np.ones(system.shape[0]))
+    return IntegralShare(job.links, job.signs, system, np.ones(system.shape[0]))
 
 
-def units_of(piece: Piece) -> Array:
+def units_of(piece: CellBatch) -> Array:
     """How large the rows of integrals are at most; nothing where there is none."""
     found = [s.sizes for s in piece.shares if s is not None]
     return np.asarray(np.max(found, axis=0) if found else np.empty(0))
 
 
-def in_units(piece: Piece, units: Array) -> Piece:
+def in_units(piece: CellBatch, units: Array) -> CellBatch:
     """The same with the sums measured in other units."""
     return replace(piece, shares=tuple(s and replace(s, units=units) for s in piece.shares))
 
@@ -227,7 +227,7 @@ def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
     return tuple(out)
 
 
-def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
+def sizes(piece: CellBatch) -> tuple[list[int], dict[int, int]]:
     """The rows of each strip, and how many nonlinear values each cell has."""
     heights = list[int]()
     for system, strips, share in zip(piece.systems, piece.ties, piece.shares, strict=True):
@@ -240,7 +240,7 @@ def sizes(piece: Piece) -> tuple[list[int], dict[int, int]]:
     return heights, counts
 
 
-def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
+def residual(piece: CellBatch, w: Mapping[int, Array]) -> Array:
     """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
     parts = [np.empty(0)]
     for cell, system, strips, jump, bent, share in zip(
@@ -259,7 +259,7 @@ def residual(piece: Piece, w: Mapping[int, Array]) -> Array:
 
 
 def misfits(
-    piece: Piece, w: Mapping[int, Array], sizes: Array, halves: Mapping[int, Array]
+    piece: CellBatch, w: Mapping[int, Array], sizes: Array, halves: Mapping[int, Array]
 ) -> dict[int, tuple[float, Array]]:
     """For each cell how far its conditions are from being met, as a change of the unknowns; and where.
 
@@ -281,7 +281,7 @@ def misfits(
     return out
 
 
-def values(piece: Piece, w: Mapping[int, Array]) -> Array:
+def values(piece: CellBatch, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
     found = [np.empty(0)]
     for number, c in enumerate(piece.cells):
@@ -289,17 +289,17 @@ def values(piece: Piece, w: Mapping[int, Array]) -> Array:
     return np.concatenate(found)
 
 
-def values_of(piece: Piece, function: tuple[Space, Array]) -> Array:
+def values_of(piece: CellBatch, function: tuple[Space, Array]) -> Array:
     """v of a function in any space."""
     return np.concatenate([np.empty(0), *(s.values_of(*function) for s in piece.all_systems())])
 
 
-def level(piece: Piece, u: float) -> Array:
+def level(piece: CellBatch, u: float) -> Array:
     """v of the constant function u."""
     return np.concatenate([np.empty(0), *(s.level(u) for s in piece.all_systems())])
 
 
-def linearised(piece: Piece, v: Array) -> tuple[tuple[Strip, ...], Array]:
+def linearised(piece: CellBatch, v: Array) -> tuple[tuple[Strip, ...], Array]:
     """The strips of J and b, linearised about v."""
     strips, targets, start = list[Strip](), [np.empty(0)], 0
     for cell, system, ties, jump, bent, share in zip(

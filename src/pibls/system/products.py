@@ -28,7 +28,7 @@ _NO_JETS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
-class Group:
+class ProductStatement:
     """One statement at a product of points along the axes."""
 
     residual: Residual
@@ -45,7 +45,7 @@ class Group:
         lines: tuple[Array, ...],
         spaces: Sequence[Sequence[Splines]],
         normal: tuple[float, ...],
-    ) -> Group:
+    ) -> ProductStatement:
         tables = []
         for unknown, axes in enumerate(spaces):
             orders = [{j.alpha[i] for j in r.jets if j.unknown == unknown} | {0} for i in range(len(axes))]
@@ -113,7 +113,7 @@ class Group:
 class Linear:
     """Σ_j a_j ∂^{α_j} at the points of each group."""
 
-    rows: Rows
+    rows: ProductRows
     coefficients: tuple[Array, ...] = field(repr=False)
 
     def __call__(self, U: Array) -> list[Array]:
@@ -129,7 +129,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ProductRows:
     """All statements of a problem at the points that products of functions along the axes need.
 
     What is asked once, of an unknown that the others leave free, brings one number more: a
@@ -141,23 +141,23 @@ class Rows:
     axes: tuple[Splines, ...]
     spaces: tuple[tuple[Splines, ...], ...]
     """The functions along the axes, of each unknown."""
-    groups: tuple[Group, ...]
+    groups: tuple[ProductStatement, ...]
     """The equations, and the conditions on the sides."""
 
     @classmethod
-    def of(cls, boxed: Boxed, axes: Sequence[Splines]) -> Rows:
+    def of(cls, boxed: Boxed, axes: Sequence[Splines]) -> ProductRows:
         """For functions along the axes."""
         light = tuple(a.lighter for a in axes) if any(boxed.light) else ()
         spaces = tuple(light if is_light else tuple(axes) for is_light in boxed.light)
         groups = []
         for r, weak in zip(boxed.equations, boxed.weak, strict=True):
             lines = tuple(a.joined for a in light) if weak else tuple(a.nodes for a in axes)
-            groups.append(Group.at(r, lines, spaces, (0.0,) * len(axes)))
+            groups.append(ProductStatement.at(r, lines, spaces, (0.0,) * len(axes)))
         for s in boxed.sides:
             level = np.array([axes[s.axis].edges[-s.end]])
             lines = tuple(level if i == s.axis else a.traced for i, a in enumerate(axes))
             normal = tuple(2.0 * s.end - 1.0 if i == s.axis else 0.0 for i in range(len(axes)))
-            groups.append(Group.at(s.residual, lines, spaces, normal))
+            groups.append(ProductStatement.at(s.residual, lines, spaces, normal))
         return cls(boxed, tuple(axes), spaces, tuple(groups))
 
     @cached_property

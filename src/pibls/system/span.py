@@ -16,7 +16,7 @@ from pibls.arrays import Array
 from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import along
 from pibls.system.frame import Frame, Side
-from pibls.system.lines import Group, Lines
+from pibls.system.lines import Lines, LineStatement
 from pibls.system.nearest import SAME, Span, at_ends
 
 Complex = npt.NDArray[np.complex128]
@@ -90,7 +90,7 @@ class Bound:
         return None if U is None else np.asarray(U)
 
 
-def _condition(g: Group, W: Array, k: int, side: Side, frame: Frame) -> tuple[Array, Array, bool]:
+def _condition(g: LineStatement, W: Array, k: int, side: Side, frame: Frame) -> tuple[Array, Array, bool]:
     """What the rows of a side are divided by, the same everywhere then as a row, and whether they are."""
     natural = np.array([np.prod(frame.half ** -np.array(alpha, dtype=float)) for _, _, alpha, _ in g.terms])
     own = [unknown == k for _, unknown, _, _ in g.terms]

@@ -40,7 +40,7 @@ def held_or_streamed(lowered: LoweredProblem, placed: Placed, space: Whole) -> S
 
 
 @dataclass(frozen=True)
-class Piece:
+class RowPiece:
     """Some points of one region and the residuals there."""
 
     lowered: LoweredProblem
@@ -78,7 +78,7 @@ class StreamedSystem(Asked):
     """What `System` is, with rows that are never all there; they come in another order."""
 
     space: Whole
-    pieces: tuple[Piece, ...]
+    pieces: tuple[RowPiece, ...]
     is_linear: bool
 
     @classmethod
@@ -94,7 +94,7 @@ class StreamedSystem(Asked):
             for start in range(0, len(found), step):
                 chosen = slice(start, start + step)
                 sites = tuple(site[chosen] for site in found.sites)
-                pieces.append(Piece(part, region, PointSet(sites, found.normals[chosen])))
+                pieces.append(RowPiece(part, region, PointSet(sites, found.normals[chosen])))
         return cls(space, tuple(pieces), lowered.is_linear)
 
     @property
@@ -155,5 +155,5 @@ class StreamedSystem(Asked):
         b = np.concatenate([p.target(part) for p, part in zip(self.pieces, parts, strict=True)])
         return Rows(self.shape, blocks), b
 
-    def _nonlinear(self) -> Iterator[tuple[Piece, Residual]]:
+    def _nonlinear(self) -> Iterator[tuple[RowPiece, Residual]]:
         return ((p, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)

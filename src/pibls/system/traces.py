@@ -75,7 +75,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Tied:
+class JointPoints:
     """A joint with its points, and the polynomials of its traces there."""
 
     joint: Joint
@@ -158,7 +158,7 @@ class Faces:
 
     cell: int
     space: Whole = field(repr=False)
-    sides: tuple[tuple[Tied, bool], ...] = field(repr=False)
+    sides: tuple[tuple[JointPoints, bool], ...] = field(repr=False)
     """The joints, and whether the cell is above them."""
 
     def traces(self) -> list[Array]:
@@ -250,7 +250,7 @@ class Wanted(NamedTuple):
         return [i for i in range(len(self.joint.box)) if i != self.joint.axis]
 
 
-def tied(wanted: Sequence[Wanted], contains: Callable[[Array], Mask]) -> list[Tied]:
+def tied(wanted: Sequence[Wanted], contains: Callable[[Array], Mask]) -> list[JointPoints]:
     """Points and polynomials on joints; those that lie outside of the domain are left out."""
     wanted = [one for one in wanted if one.traces]
     faces = [_face(min(one.nodes), max(one.nodes), len(one.joint.box)) for one in wanted]
@@ -275,7 +275,7 @@ def tied(wanted: Sequence[Wanted], contains: Callable[[Array], Mask]) -> list[Ti
         jumps = np.zeros((len(one.traces), len(X)))
         if one.jump is not None:
             jumps[:] = [one.jump(t, X) for t in one.traces]
-        out.append(Tied(one.joint, one.traces, X, polynomials, jumps, one.extent))
+        out.append(JointPoints(one.joint, one.traces, X, polynomials, jumps, one.extent))
     return out
 
 

@@ -13,8 +13,8 @@ Python function that the reader must be given.
 Eq(Derivative(u(x, t), t), sin(x) + 2*Derivative(u(x, t), (x, 2)))
 """
 
-from pibls.text.errors import TextError, nearest
 from pibls.text.names import Names
+from pibls.text.pointing import TextError, nearest
 from pibls.text.printing import Scribe
 from pibls.text.reading import parse_equation, parse_equations, parse_expression, parse_relation
 

@@ -33,7 +33,7 @@ class TooMuchError(Exception):
 
 
 @dataclass(frozen=True)
-class Extent:
+class Bulk:
     """Nodes, levels, a bound of |f|, and for a constant its value (NaN where it is not real)."""
 
     size: int
@@ -49,9 +49,9 @@ class Ruler:
     """Measures expressions, each part once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Extent] = {}
+        self._known: dict[Any, Bulk] = {}
 
-    def measure(self, expression: Any) -> Extent:
+    def measure(self, expression: Any) -> Bulk:
         """The extent of an expression; raises `TooMuchError` where it is beyond the limits."""
         found = self._known.get(expression)
         if found is None:
@@ -64,11 +64,11 @@ class Ruler:
         """A constant in floating point; None for anything else."""
         return self.measure(expression).value
 
-    def _measure(self, e: Any) -> Extent:
+    def _measure(self, e: Any) -> Bulk:
         _check_atom(e)
         if isinstance(e, (sp.Derivative, AppliedUndef)):
             parts = [self.measure(e.args[0])]
-            return Extent(1 + parts[0].size, 1 + parts[0].height, _UNIT, has_unknown=True)
+            return Bulk(1 + parts[0].size, 1 + parts[0].height, _UNIT, has_unknown=True)
         parts = [self.measure(a) for a in e.args]
         size = 1 + sum(p.size for p in parts)
         height = 1 + max((p.height for p in parts), default=0)
@@ -81,11 +81,11 @@ class Ruler:
         if e.is_Pow and parts[0].value is None and abs(parts[1].value or 0.0) > MAX_EXPONENT:
             raise TooMuchError(f"exponents of at most {MAX_EXPONENT}", f"{parts[1].value:g}", "Rescale it.")
         if not isinstance(e, sp.Expr):
-            return Extent(size, height, 1.0)
+            return Bulk(size, height, 1.0)
         if e.is_number:
             value = _value(e, [p.value for p in parts])
             _check_value(e, value)
-            return Extent(size, height, abs(value), value)
+            return Bulk(size, height, abs(value), value)
         has_unknown, terms = any(p.has_unknown for p in parts), _terms(e, parts)
         if has_unknown and terms > MAX_TERMS:
             raise TooMuchError(
@@ -93,10 +93,10 @@ class Ruler:
                 f"{terms}",
                 "Write lower powers of shorter sums.",
             )
-        return Extent(size, height, _bound(e, parts), None, terms, has_unknown)
+        return Bulk(size, height, _bound(e, parts), None, terms, has_unknown)
 
 
-def _terms(e: Any, parts: list[Extent]) -> int:
+def _terms(e: Any, parts: list[Bulk]) -> int:
     if e.is_Add:
         return sum(p.terms for p in parts)
     if e.is_Mul:
@@ -177,7 +177,7 @@ def _number(e: Any) -> float:
     return float(e)
 
 
-def _bound(e: Any, parts: list[Extent]) -> float:
+def _bound(e: Any, parts: list[Bulk]) -> float:
     bounds = [p.bound for p in parts]
     try:
         if not bounds:
@@ -195,7 +195,7 @@ def _bound(e: Any, parts: list[Extent]) -> float:
         return math.inf
 
 
-def _power_bound(base: float, exponent: Extent) -> float:
+def _power_bound(base: float, exponent: Bulk) -> float:
     if exponent.value is None:
         return math.pow(max(base, 2.0), exponent.bound)
     if exponent.value >= 0:

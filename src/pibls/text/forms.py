@@ -9,16 +9,16 @@ import sympy as sp
 
 from pibls.problem import dn, integral, known
 from pibls.text.calculus import derivative, divergence, dot, gradient, laplacian
-from pibls.text.errors import nearest
 from pibls.text.limits import MAX_ORDER, MAX_PRECISION
-from pibls.text.meaning import Reader, apply
+from pibls.text.meaning import Meaning, apply
 from pibls.text.names import Value
+from pibls.text.pointing import nearest
 from pibls.text.relations import relation
 from pibls.text.tree import Call, Name, Negative, Node, Number, Power, Product, Sum
 from pibls.text.words import FORMS
 
 
-def form(reader: Reader, node: Call) -> Value:
+def form(reader: Meaning, node: Call) -> Value:
     """The value of one of `words.FORMS`."""
     space, builder, first = reader.names.space, reader.builder, node.arguments[0]
     match node.name:
@@ -47,12 +47,12 @@ def form(reader: Reader, node: Call) -> Value:
             return _cases(reader, node)
 
 
-def _diff(reader: Reader, node: Call) -> Value:
+def _diff(reader: Meaning, node: Call) -> Value:
     """diff(f, x), diff(f, x, 2), diff(f, x, x, y)."""
     return derivative(reader.builder, reader.value(node.arguments[0]), _variables(reader, node))
 
 
-def _variables(reader: Reader, node: Call) -> list[Any]:
+def _variables(reader: Meaning, node: Call) -> list[Any]:
     coordinates = reader.names.coordinates
     out: list[Any] = []
     for i, argument in enumerate(node.arguments[1:]):
@@ -68,20 +68,20 @@ def _variables(reader: Reader, node: Call) -> list[Any]:
     return out
 
 
-def _order(reader: Reader, node: Number) -> int:
+def _order(reader: Meaning, node: Number) -> int:
     if not node.text.isdecimal() or len(node.text) > 3 or not 1 <= int(node.text) <= MAX_ORDER:
         raise reader.refusal(node, f"a whole number from 1 to {MAX_ORDER}", node.text, "Write diff(u, x, 2).")
     return int(node.text)
 
 
-def _normal(reader: Reader, node: Node) -> Any:
+def _normal(reader: Meaning, node: Node) -> Any:
     """dn(f) = n·∇f, which the problem works out: only look whether it can."""
     inner = reader.scalar(node)
     gradient(reader.builder, inner, reader.names.space)
     return reader.builder.checked(dn(inner))
 
 
-def _hold(reader: Reader, node: Node) -> Any:
+def _hold(reader: Meaning, node: Node) -> Any:
     """The operation itself, without the simplification that SymPy does by itself; its parts as usual."""
     builder = reader.builder
     match node:
@@ -104,7 +104,7 @@ def _hold(reader: Reader, node: Node) -> Any:
             )
 
 
-def _float(reader: Reader, node: Call) -> Any:
+def _float(reader: Meaning, node: Call) -> Any:
     """float(0.1): a number in floating point, of 53 bits or as many as are given."""
     first = node.arguments[0]
     literal = first.part if isinstance(first, Negative) else first
@@ -123,7 +123,7 @@ def _float(reader: Reader, node: Call) -> Any:
     return reader.builder.checked(sp.Float(sign + str(Decimal(literal.text)), precision=precision))
 
 
-def _python(reader: Reader, node: Call) -> Any:
+def _python(reader: Meaning, node: Call) -> Any:
     """python(f, x, y): a Python function, which a text can only name."""
     first = node.arguments[0]
     functions, coordinates = reader.names.functions, reader.names.coordinates
@@ -145,7 +145,7 @@ def _python(reader: Reader, node: Call) -> Any:
     return known(functions[name], *(arguments or coordinates.values()))
 
 
-def _cases(reader: Reader, node: Call) -> Any:
+def _cases(reader: Meaning, node: Call) -> Any:
     """if(c₁, a₁, …, otherwise), and piecewise(c₁, a₁, …) without a value elsewhere."""
     otherwise = node.name == "if"
     if len(node.arguments) % 2 != otherwise:

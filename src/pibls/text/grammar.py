@@ -8,8 +8,8 @@ Sums and products are kept flat, however long, so that only nesting costs depth.
 
 from __future__ import annotations
 
-from pibls.text.errors import TextError, short
 from pibls.text.limits import MAX_DEPTH, MAX_NODES
+from pibls.text.pointing import TextError, short
 from pibls.text.tokens import Token, tokenize
 from pibls.text.tree import (
     Call,

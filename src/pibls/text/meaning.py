@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from pibls.text.calculus import derivative, each
-from pibls.text.errors import TextError, nearest, short
 from pibls.text.exact import Builder
 from pibls.text.extent import TooMuchError
 from pibls.text.limits import MAX_COMPONENTS
 from pibls.text.names import AmbiguousError, Names, Value
+from pibls.text.pointing import TextError, nearest, short
 from pibls.text.tree import (
     Call,
     Comparison,
@@ -34,11 +34,11 @@ from pibls.text.tree import (
 )
 from pibls.text.words import ELEMENTARY, FORMS, FUNCTIONS, SPECIAL, counts
 
-Form: TypeAlias = "Callable[[Reader, Call], Value]"
+Form: TypeAlias = "Callable[[Meaning, Call], Value]"
 """What gives the words of `words.FORMS` their meaning."""
 
 
-class Reader:
+class Meaning:
     """The meaning of the nodes of one text."""
 
     def __init__(self, text: str, argument: str, names: Names, form: Form) -> None:

@@ -16,8 +16,8 @@ import sympy as sp
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
-from pibls.text.errors import nearest, short
 from pibls.text.limits import MAX_COMPONENTS, MAX_NAME
+from pibls.text.pointing import nearest, short
 from pibls.text.words import CONSTANTS, RESERVED
 
 Value: TypeAlias = Any

@@ -18,7 +18,7 @@ from sympy.core.function import AppliedUndef
 from pibls.errors import ProblemError
 from pibls.problem.known import asks_same, implementation, is_known
 from pibls.text.names import Names
-from pibls.text.pieces import Pieces
+from pibls.text.phrases import Phrases
 from pibls.text.reading import parse_equation, parse_expression, parse_relation
 
 
@@ -54,7 +54,7 @@ class Scribe:
         problem: Exception | None = None
         for verbatim in (False, True):
             try:
-                text: str = write(Pieces(self._names, verbatim=verbatim))
+                text: str = write(Phrases(self._names, verbatim=verbatim))
                 if self._same(read(text, self._names, argument=argument), e):
                     return text
             except ProblemError as error:

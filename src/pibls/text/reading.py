@@ -9,12 +9,12 @@ import sympy as sp
 
 from pibls.errors import ProblemError
 from pibls.text.effort import ExhaustedError, limited
-from pibls.text.errors import TextError
 from pibls.text.forms import form
 from pibls.text.grammar import parse
 from pibls.text.limits import MAX_EFFORT
-from pibls.text.meaning import Reader
+from pibls.text.meaning import Meaning
 from pibls.text.names import Names, Value
+from pibls.text.pointing import TextError
 from pibls.text.relations import relation
 from pibls.text.tree import Comparison, Node
 
@@ -67,7 +67,7 @@ def parse_relation(text: str, names: Names, *, argument: str = "on") -> Any:
     return _read(text, names, argument, relation)
 
 
-def _equations(reader: Reader, node: Node) -> tuple[Any, ...]:
+def _equations(reader: Meaning, node: Node) -> tuple[Any, ...]:
     if not isinstance(node, Comparison):
         value = reader.value(node)
         return value if isinstance(value, tuple) else (value,)
@@ -85,12 +85,12 @@ def _equations(reader: Reader, node: Node) -> tuple[Any, ...]:
     return tuple(sp.Eq(a, b, evaluate=False) for a, b in zip(lefts, rights, strict=True))
 
 
-def _read(text: str, names: Names, argument: str, meaning: Callable[[Reader, Node], _T]) -> _T:
+def _read(text: str, names: Names, argument: str, meaning: Callable[[Meaning, Node], _T]) -> _T:
     if not isinstance(text, str):
         raise ProblemError(argument, expected="text", got=repr(text)[:80], remedy="Write it in quotes.")
     try:
         with limited(MAX_EFFORT):
-            return meaning(Reader(text, argument, names, form), parse(text, argument))
+            return meaning(Meaning(text, argument, names, form), parse(text, argument))
     except (ExhaustedError, RecursionError):
         raise TextError(
             argument,

@@ -6,14 +6,14 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.text.errors import nearest, short
-from pibls.text.meaning import Reader
+from pibls.text.meaning import Meaning
+from pibls.text.pointing import nearest, short
 from pibls.text.tree import Call, Comparison, Logic, Name, Node, Not
 
 _SIGNS = {"=": sp.Eq, "!=": sp.Ne, "<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 
-def relation(reader: Reader, node: Node) -> Any:
+def relation(reader: Meaning, node: Node) -> Any:
     """The relation that a node states."""
     match node:
         case Comparison():
@@ -40,7 +40,7 @@ def relation(reader: Reader, node: Node) -> Any:
             )
 
 
-def _inside(reader: Reader, node: Call) -> Any:
+def _inside(reader: Meaning, node: Call) -> Any:
     """inside(name): in one of the shapes of the file."""
     places = reader.names.places
     name = node.arguments[0] if len(node.arguments) == 1 else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pibls.text.errors import TextError, named, short
 from pibls.text.limits import MAX_DECIMAL_EXPONENT, MAX_DIGITS, MAX_LENGTH, MAX_NAME
+from pibls.text.pointing import TextError, named, short
 
 KEYWORDS = ("and", "or", "not")
 

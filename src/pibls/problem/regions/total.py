@@ -42,7 +42,7 @@ class Extent(Protocol):
 
 
 @dataclass(frozen=True)
-class Within:
+class InShape:
     """What of the domain lies in a shape; None for all of it."""
 
     shape: Any = field(hash=False)
@@ -133,7 +133,7 @@ class Total(Place):
             # Two solutions must not share what a rule of low order leaves.
             n += int(_OTHER * rng.integers(3))
         found = rule_for(self.extent, space, n)
-        if not len(found.weights) and isinstance(self.extent, Within):
+        if not len(found.weights) and isinstance(self.extent, InShape):
             raise self.extent.refused()
         return self._over(found, domain, points, rng)
 
@@ -204,7 +204,7 @@ def _rule_in(extent: Extent, space: Domain, box: Array, n: int) -> Rule:
         if len(_cut) > _KEPT:
             _cut.clear()
         cell = Cut(space, box)
-        most = n if not cell.is_crossed and extent == Within(None) else _FINEST_IN_CELL
+        most = n if not cell.is_crossed and extent == InShape(None) else _FINEST_IN_CELL
         _cut[key] = extent, space, settled(lambda m: extent.rule(cast("Domain", cell), m), n, most)
     return _cut[key][2]
 

@@ -25,7 +25,7 @@ from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, RATES, SIZES
 from pibls.space import Lattice
-from pibls.system.boxed import Boxed, Side
+from pibls.system.boxed import BoxCondition, Boxed
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
     rng = bench.stream(7, 1)
     count = AXES.looked[d]
     low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
-    given: list[tuple[Residual, Side | None]] = [(e, None) for e in boxed.equations]
+    given: list[tuple[Residual, BoxCondition | None]] = [(e, None) for e in boxed.equations]
     for r, held in [*given, *((side.residual, side) for side in boxed.sides)]:
         free = [i for i in range(d) if held is None or i != held.axis]
         t = [(np.arange(count) + rng.random(count)) / count for _ in free]
@@ -246,7 +246,7 @@ def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
     return out
 
 
-def _through(r: Residual, held: Side | None, places: Array, axis: int) -> Along:
+def _through(r: Residual, held: BoxCondition | None, places: Array, axis: int) -> Along:
     """t ↦ data and coefficients at t along lines through some places, (functions, N)."""
 
     def values(t: Array) -> Array:
@@ -258,7 +258,7 @@ def _through(r: Residual, held: Side | None, places: Array, axis: int) -> Along:
     return values
 
 
-def _data(r: Residual, held: Side | None, X: Array) -> Array:
+def _data(r: Residual, held: BoxCondition | None, X: Array) -> Array:
     """What is given, and the coefficients, (functions, N)."""
     normals = np.zeros_like(X)
     if held is not None:

@@ -26,11 +26,11 @@ from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import CELLS, PRODUCTS
 from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
-from pibls.solver.products import Solved, solved
+from pibls.solver.products import SolvedProducts, solved
 from pibls.space import Space
 from pibls.status import Status
 from pibls.system.boxed import Boxed
-from pibls.system.products import Rows
+from pibls.system.products import ProductRows
 
 
 @dataclass
@@ -47,9 +47,9 @@ class ProductPlan(Plan):
     _last: tuple[float, float] | None = None
     """Work and largest tail of the last attempt."""
     _rate: float = 1.0
-    _found: tuple[Attempt, Rows, Solved] | None = None
+    _found: tuple[Attempt, ProductRows, SolvedProducts] | None = None
     """The last attempt, with its rows, …"""
-    _before: tuple[Attempt, Rows, Solved] | None = None
+    _before: tuple[Attempt, ProductRows, SolvedProducts] | None = None
     """… and the one before."""
 
     def __post_init__(self) -> None:
@@ -141,7 +141,9 @@ class ProductPlan(Plan):
             self._ended = True
         self.axes = finer
 
-    def _confirm(self, found: Attempt, rows: Rows, result: Solved, spectra: list[Array], floor: bool) -> None:
+    def _confirm(
+        self, found: Attempt, rows: ProductRows, result: SolvedProducts, spectra: list[Array], floor: bool
+    ) -> None:
         """Compare with a second solution, in pieces that end elsewhere."""
         bench = self.bench
         assert self.axes is not None
@@ -174,7 +176,13 @@ class ProductPlan(Plan):
             self._refine(spectra, share * worst)
 
     def _compared(
-        self, found: Attempt, rows: Rows, result: Solved, second: Attempt, others: Rows, other: Solved
+        self,
+        found: Attempt,
+        rows: ProductRows,
+        result: SolvedProducts,
+        second: Attempt,
+        others: ProductRows,
+        other: SolvedProducts,
     ) -> ErrorEstimate:
         """The estimate; what it is in each box is noted."""
         bench = self.bench
@@ -199,7 +207,7 @@ class ProductPlan(Plan):
         self.notes["cell_errors"] = bench.limits.safety * per_box.ravel()
         return error
 
-    def _clashes(self, rows: Rows, result: Solved, sizes: Array) -> bool:
+    def _clashes(self, rows: ProductRows, result: SolvedProducts, sizes: Array) -> bool:
         """Whether sides that give values disagree where they meet."""
         if self._rounds < 3:
             return False
@@ -212,12 +220,12 @@ class ProductPlan(Plan):
                 return True
         return False
 
-    def _solve(self, axes: Axes) -> tuple[Attempt, Rows, Solved] | None:
+    def _solve(self, axes: Axes) -> tuple[Attempt, ProductRows, SolvedProducts] | None:
         bench, boxed = self.bench, self.boxed
         assert boxed is not None
         began = time.perf_counter()
         with sensible_threads(1), np.errstate(all="ignore"):
-            rows = Rows.of(boxed, axes.splines(boxed))
+            rows = ProductRows.of(boxed, axes.splines(boxed))
             result = solved(rows, self._first_guess(rows))
             if result is None or not result.holds:
                 self.budget.charge(self, multiplied(axes.functions, 4), time.perf_counter() - began)
@@ -233,7 +241,7 @@ class ProductPlan(Plan):
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}
         return Attempt(lattice, outcome, norms_by_name(judged), values, seconds, work, settings), rows, result
 
-    def _first_guess(self, rows: Rows) -> Array:
+    def _first_guess(self, rows: ProductRows) -> Array:
         """Where a problem that is not linear begins."""
         lines = [[a.traced for a in axes] for axes in rows.spaces]
         if rows.boxed.is_linear:
@@ -272,7 +280,7 @@ def _looked_at(edges: Array, per: int, most: int, rng: np.random.Generator) -> A
     return np.sort(np.concatenate([t.ravel(), *ends]))
 
 
-def _on(rows: Rows, U: Array, lines: Sequence[Sequence[Array]]) -> list[Array]:
+def _on(rows: ProductRows, U: Array, lines: Sequence[Sequence[Array]]) -> list[Array]:
     """Each unknown at the products of points along the axes."""
     out = []
     for axes, V, along_axes in zip(rows.spaces, rows.parts(U), lines, strict=True):

@@ -25,7 +25,7 @@ from pibls.system.jumps import jump_at
 from pibls.system.pieces import Placing
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import Tied, Wanted, orders_across, tied, traces_of
+from pibls.system.traces import JointPoints, Wanted, orders_across, tied, traces_of
 
 _FINER = 1.5
 
@@ -113,7 +113,7 @@ def without_pairs(lowered: LoweredProblem) -> LoweredProblem:
     return replace(lowered, residuals=tuple(r for r in lowered.residuals if r.region.period is None))
 
 
-def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Tied]:
+def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[JointPoints]:
     """All joints of a tree with their traces."""
     orders = [orders_across(lowered, axis, lambda r: r.is_inside) for axis in range(lowered.dimension)]
     repeated: dict[int, list[int]] = {}

@@ -25,7 +25,7 @@ from pibls.search.evolutions.sides import ends_of, side_points
 from pibls.search.evolutions.ties import ties_in
 from pibls.space import Cells, Whole
 from pibls.space.tree import Numbers
-from pibls.system.lines import Group, Lines, Site, group_of
+from pibls.system.lines import Lines, LineStatement, Site, group_of
 from pibls.system.modes import Modes
 
 _SPARE = 8  # nodes of a rule beyond the functions of a cell
@@ -291,11 +291,11 @@ class Places:
             len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(self.evolution.orders)
         )
 
-    def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> Group:
+    def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> LineStatement:
         site = self.grid(found, self._counts(number, found) if square else found.sizes)
         return group_of(residual, (site,), np.zeros_like(site.points), self.axis)
 
-    def _sum(self, residual: Residual, found: Resolution) -> Group:
+    def _sum(self, residual: Residual, found: Resolution) -> LineStatement:
         """An integral: each cell has a rule of its own."""
         rules = [
             residual.region.rule_in(self.bench.domain, box[list(self.free)], found.functions + _SPARE)

@@ -28,7 +28,7 @@ from pibls.system.projected import Projection, Untested
 
 
 @dataclass(frozen=True)
-class State:
+class RoomState:
     """Where a window begins: ∂_t^a of all coefficients, (rates, 1, unknowns, n)."""
 
     room: Room
@@ -36,7 +36,7 @@ class State:
 
 
 @dataclass
-class Factors:
+class RoomFactors:
     """The factored matrix of a window, for those that follow."""
 
     room: Room
@@ -56,11 +56,11 @@ class RoomSolver:
     tail: float
     """What a window may leave."""
     steps: int = 0
-    factors: Factors | None = None
+    factors: RoomFactors | None = None
     last: tuple[Room, Array, float, float] | None = None
     """The last window: its coefficients in space and time, start and stop."""
 
-    def window(self, state: State, U: Array, t: float, stop: float) -> Window:
+    def window(self, state: RoomState, U: Array, t: float, stop: float) -> Window:
         """The window as a function of space and time."""
         room, st, e = state.room, self.stages, self.places.evolution
         series = self.series(state, U)
@@ -73,11 +73,11 @@ class RoomSolver:
         w = np.concatenate([(room.turn @ part).ravel() for part in series[0]])
         return Window(Whole.shared(basis, self.places.bench.lowered.unknowns), w, t, stop, math.nan)
 
-    def series(self, state: State, U: Array) -> Array:
+    def series(self, state: RoomState, U: Array) -> Array:
         """Coefficients in time of every coefficient in space, (1, unknowns, n, s + 1)."""
         return series_of(self.stages, state.rates[0], U, self.places.evolution.orders)
 
-    def solve(self, state: State, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
+    def solve(self, state: RoomState, t: float, stop: float, sizes: Array) -> tuple[Array, Array]:
         """The coefficients at all moments (1, unknowns, n, s), and the rates at the end.
 
         ``sizes`` is how large each unknown was before. Raises a `NoWindowError`.
@@ -124,7 +124,7 @@ class RoomSolver:
         rates = st.rates(U, state.rates, lines.highest, h)
         return U, np.stack([r[..., -1] for r in rates[: lines.highest]])
 
-    def _residual(self, moments: Moments, rates: list[Array], factors: Factors) -> Array:
+    def _residual(self, moments: Moments, rates: list[Array], factors: RoomFactors) -> Array:
         """The rows made square, (unknowns·n, s), of what is linear and rests: without any table."""
         s = rates[0].shape[-1]
         rest = factors.rows(
@@ -132,7 +132,7 @@ class RoomSolver:
         )
         return rest + sum(M @ r.reshape(-1, s) for M, r in zip(factors.parts, rates, strict=True))
 
-    def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> Factors:
+    def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> RoomFactors:
         lines, old = moments.lines, self.factors
         walls = lines.groups[len(self.places.equations) :]
         still = all(a == 0 for g in walls for _, _, _, a in g.terms)
@@ -155,7 +155,7 @@ class RoomSolver:
                 solver = Shifted.of(Dense(parts), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
-        self.factors = Factors(room, h, weights, rows, parts, solver)
+        self.factors = RoomFactors(room, h, weights, rows, parts, solver)
         return self.factors
 
     def _squared(
@@ -177,7 +177,7 @@ class RoomSolver:
         rows = Projection.of(tests, self.places.order, B, room.wall_weights, groups, ROOMS.unfelt)
         return operator.weights, rows, tuple(rows(M) for M in whole.parts)
 
-    def _continued(self, state: State, t: float, stop: float, held: Array, sizes: Array) -> Array:
+    def _continued(self, state: RoomState, t: float, stop: float, held: Array, sizes: Array) -> Array:
         """The last window's polynomials, a little further."""
         if self.last is None or self.last[0] is not state.room:
             return held

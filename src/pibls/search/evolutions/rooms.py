@@ -29,7 +29,7 @@ from pibls.search.evolutions.march import (
     shortened,
 )
 from pibls.search.evolutions.room import Room, RoomPlaces
-from pibls.search.evolutions.room_solver import RoomSolver, State
+from pibls.search.evolutions.room_solver import RoomSolver, RoomState
 from pibls.search.evolutions.tails import BETWEEN, LAST, between_of
 from pibls.search.thresholds import LINES, MARCH, ROOMS
 from pibls.solver.stages import stages
@@ -39,7 +39,7 @@ CROWDED = "more functions would be needed than there may be"
 
 
 @dataclass
-class RoomFollower(March[State, int]):
+class RoomFollower(March[RoomState, int]):
     """Follows an evolution from its start to its end."""
 
     demand: Demand
@@ -65,7 +65,7 @@ class RoomFollower(March[State, int]):
     def effort(self) -> int:
         return self._solver.steps
 
-    def _cells(self, state: State) -> int:
+    def _cells(self, state: RoomState) -> int:
         return 1
 
     def _others(self, followed: Followed) -> Iterator[tuple[float, float, int]]:
@@ -76,11 +76,11 @@ class RoomFollower(March[State, int]):
         for t, stop, degree in _between(followed, self.shadowed.degrees, self.course.switched):
             yield t, stop, int(more * degree) + 2
 
-    def _given(self, state: State | None, t: float, stop: float, chosen: int) -> tuple[Window, State]:
+    def _given(self, state: RoomState | None, t: float, stop: float, chosen: int) -> tuple[Window, RoomState]:
         room = self._room(chosen)
         state = self._at_start(room) if state is None else self._moved(state, room)
         U, after = self._solver.solve(state, t, stop, self._sizes)
-        return self._solver.window(state, U, t, stop), State(room, after)
+        return self._solver.window(state, U, t, stop), RoomState(room, after)
 
     # -- rooms --
 
@@ -107,11 +107,11 @@ class RoomFollower(March[State, int]):
             degree += 1
         return degree
 
-    def _begun(self) -> tuple[State, float]:
+    def _begun(self) -> tuple[RoomState, float]:
         self._sizes = np.zeros(self.places.bench.lowered.unknowns)
         return self._resolved(), MARCH.first * self.course.total
 
-    def _resolved(self) -> State:
+    def _resolved(self) -> RoomState:
         """The beginning, at a degree that has it, as far as it can be had."""
         degree = ROOMS.first
         wanted = max(ROOMS.begun * self.demand.tail, 1e-13)
@@ -133,26 +133,26 @@ class RoomFollower(March[State, int]):
                 return state
             before, degree = (degree, across), finer
 
-    def _at_start(self, room: Room) -> State:
+    def _at_start(self, room: Room) -> RoomState:
         """∂_t^a u(x, t₀) from the initial conditions."""
         e = self.evolution
         X = np.column_stack([room.points, np.full(len(room.points), e.start)])
         values = given_at(self.places.bench.lowered, e, X)
-        return State(room, room.coefficients(values)[:, None])
+        return RoomState(room, room.coefficients(values)[:, None])
 
-    def _moved(self, state: State, room: Room) -> State:
+    def _moved(self, state: RoomState, room: Room) -> RoomState:
         """The same functions at another degree."""
         if state.room is room:
             return state
         values = state.rates @ state.room.at(room.points).T
-        return State(room, room.coefficients(values))
+        return RoomState(room, room.coefficients(values))
 
-    def _scale(self, state: State) -> Array:
+    def _scale(self, state: RoomState) -> Array:
         size = np.abs(state.rates[:, 0] @ state.room.values.T).max(axis=2)
         size = np.where(size > 0, size, 1.0)
         return np.asarray(size.T)  # (unknowns, rates)
 
-    def _contradicts(self, state: State) -> bool:
+    def _contradicts(self, state: RoomState) -> bool:
         """Whether the beginning contradicts what holds at the walls.
 
         Its values are known there; its derivatives as far as its degree resolves them.
@@ -188,7 +188,7 @@ class RoomFollower(March[State, int]):
 
     # -- one window --
 
-    def _window(self, state: State, t: float, h: float) -> tuple[Window, State, float] | str:
+    def _window(self, state: RoomState, t: float, h: float) -> tuple[Window, RoomState, float] | str:
         first, total = not self._done, self.course.total
         since = abs(t - self.evolution.start)
         layered = t in self.layers.values()
@@ -248,13 +248,13 @@ class RoomFollower(March[State, int]):
             h *= shortened(asked, along, between, self.moments)
 
     def _accepted(
-        self, state: State, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float
-    ) -> tuple[Window, State, float]:
+        self, state: RoomState, U: Array, after: Array, t: float, stop: float, sizes: Array, along: float
+    ) -> tuple[Window, RoomState, float]:
         self._sizes = np.maximum(self._sizes, sizes)
         window = self._solver.window(state, U, t, stop)
         self.degrees.append(state.room.degree)
         h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, MARCH.longer[1])
-        return window, State(state.room, after), h
+        return window, RoomState(state.room, after), h
 
     # -- judging --
 
@@ -264,7 +264,7 @@ class RoomFollower(March[State, int]):
         size = last.max(axis=1)  # (unknowns, …)
         return float((size / (scale if scale.ndim == 2 else scale[:, None])).max(initial=0.0))
 
-    def _tails(self, state: State, U: Array) -> tuple[float, float, Array]:
+    def _tails(self, state: RoomState, U: Array) -> tuple[float, float, Array]:
         """The tails in time and space, and max|u| of each unknown."""
         room = state.room
         sizes = np.abs(room.seen @ U[0]).max(axis=(1, 2))
@@ -274,7 +274,7 @@ class RoomFollower(March[State, int]):
         late = np.abs(room.seen @ (self._solver.series(state, U)[0, ..., -2:] * LAST)).max(axis=(1, 2))
         return float((late / scale).max()), self._across(room, U, scale), sizes
 
-    def _left(self, state: State, U: Array, t: float, stop: float) -> float:
+    def _left(self, state: RoomState, U: Array, t: float, stop: float) -> float:
         """How well equations and conditions hold between the points, next to their terms."""
         checks, h = state.room.checks, stop - t
         seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self.evolution.orders)

@@ -12,7 +12,7 @@ from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.thresholds import MARCH
 from pibls.solver.stages import Stages
-from pibls.system.lines import Group, Lines, Moments, Term
+from pibls.system.lines import Lines, LineStatement, Moments, Term
 
 LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
 BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held
@@ -55,7 +55,7 @@ def tails_of(
 
 
 def natural_of(
-    places: Places, found: Resolution, sizes: Array, h: float, group: Group, share: float = 1.0
+    places: Places, found: Resolution, sizes: Array, h: float, group: LineStatement, share: float = 1.0
 ) -> Callable[[Term], Array]:
     """What a term of a group is at least, of unknowns that vary by their size over a cell or window."""
     boxes = found.tree.boxes[:, places.free, :]
@@ -70,7 +70,7 @@ def natural_of(
 
 
 def noise_of(
-    places: Places, found: Resolution, left: Array, window: tuple[float, int], group: Group
+    places: Places, found: Resolution, left: Array, window: tuple[float, int], group: LineStatement
 ) -> Callable[[Term], Array]:
     """What a term of a group may be off by, of unknowns whose series are off by ``left``.
 

@@ -12,14 +12,14 @@ from pibls.search.evolutions.resolution import Resolution, product_of
 from pibls.space.tree import Joint, Numbers
 from pibls.system.bent import BentFluxes
 from pibls.system.jumps import jump_at
-from pibls.system.lines import Group, Held, Site, without
+from pibls.system.lines import LineStatement, Site, StatementAt, without
 from pibls.system.traces import Trace, beside, traces_of
 
 if TYPE_CHECKING:
     from pibls.search.evolutions.chain import Places
 
 
-def ties_in(places: Places, found: Resolution) -> list[Group]:
+def ties_in(places: Places, found: Resolution) -> list[LineStatement]:
     """Values and derivatives, or fluxes, that two cells share."""
     faces, lowered = places.bench.lowered.interfaces, places.bench.lowered
     special = {plane for _, plane, _ in faces.sources} | set(faces.jumping)
@@ -44,7 +44,7 @@ def _tie(
     traces: tuple[Trace, ...],
     jump: Callable[[Trace, Array], Array] | None,
     found: Resolution,
-) -> Group:
+) -> LineStatement:
     axis, n = joints[0].axis, len(traces)
     X = np.zeros((len(joints), n, places.bench.lowered.dimension))
     X[:, :, axis] = np.array([j.box[axis, 0] for j in joints])[:, None]
@@ -66,7 +66,7 @@ def _tie(
     terms = tuple((site, k, without(alpha, places.axis), alpha[places.axis]) for site, k, alpha in wanted_at)
     extent = float(np.ptp(places.bench.box[axis]))
 
-    def at(times: Array) -> Held:
+    def at(times: Array) -> StatementAt:
         a = np.zeros((len(wanted), len(joints), n, len(times)))
         Y = np.repeat(X[0, :1], len(times), axis=0)
         Y[:, places.axis] = times
@@ -80,11 +80,11 @@ def _tie(
         shape = (len(joints) * n, len(times))
         known = rest.reshape(shape)
         if not bent:
-            return Held(a.reshape(-1, *shape), lambda J: known, lambda J: J)
+            return StatementAt(a.reshape(-1, *shape), lambda J: known, lambda J: J)
         curved = BentFluxes(tuple(bent), (beside_it[0], beside_it[1]), known)
-        return Held(a.reshape(-1, *shape), curved.rest, curved.slopes)
+        return StatementAt(a.reshape(-1, *shape), curved.rest, curved.slopes)
 
-    return Group(f"between {len(joints) + 1} cells", sites, terms, len(wanted), at)
+    return LineStatement(f"between {len(joints) + 1} cells", sites, terms, len(wanted), at)
 
 
 def _end_tables(

@@ -17,7 +17,7 @@ _SINGULAR = 1e-12
 
 
 @dataclass(frozen=True)
-class Beginning:
+class InitialValues:
     """u⁽ʲ⁾(t₀), (unknowns, m) for each group."""
 
     state: tuple[Array, ...]
@@ -30,7 +30,7 @@ class Beginning:
         return np.asarray(-np.linalg.solve(self.conditions / scale, rows / scale))
 
 
-def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group]) -> Beginning | None:
+def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group]) -> InitialValues | None:
     """The values that the conditions at the start give; None where they are not values to be had that way."""
     place = {
         (k, j): (i, row, j)
@@ -59,7 +59,7 @@ def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group])
     for key, n in entries.items():
         i, row, j = place[key]
         state[i][row, j] = found[n]
-    return Beginning(state, A)
+    return InitialValues(state, A)
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,18 @@ from pibls.basis.radau import Radau
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.march import SHORT, Course, faded, follow, left_by_newton
-from pibls.search.orbits.initial import Beginning, Kick
+from pibls.search.orbits.initial import InitialValues, Kick
 from pibls.search.thresholds import MARCH, ORBITS
-from pibls.solver.collocation import Collocation, Piece, Settled
+from pibls.solver.collocation import Collocation, OrbitPiece, Settled
 from pibls.space import Whole, Windows
 from pibls.system.line import Line
 
 
 @dataclass(frozen=True)
-class Step:
+class OrbitWindow:
     """One accepted window: its piece, and the Chebyshev coefficients (unknowns, size) group by group."""
 
-    piece: Piece
+    piece: OrbitPiece
     coefficients: Array
     stop: float
 
@@ -45,7 +45,7 @@ class Path:
     evolution: Evolution
     line: Line
     size: int
-    steps: tuple[Step, ...]
+    steps: tuple[OrbitWindow, ...]
     stopped: str | None
     """Why it ends before its time, if it does."""
     effort: int = 0
@@ -81,7 +81,7 @@ def function_of(edges: Array, line: Line, coefficients: Array) -> tuple[Windows,
     return Windows(0, tuple(edges.tolist()), tuple(Whole.shared(b, unknowns) for b in bases)), C.ravel()
 
 
-Held = tuple[tuple[Array, ...], Piece | None]
+Held = tuple[tuple[Array, ...], OrbitPiece | None]
 """u and its derivatives below the highest, group by group, and the last window."""
 
 
@@ -91,7 +91,7 @@ class Orbit:
 
     evolution: Evolution
     collocation: Collocation
-    beginning: Beginning
+    beginning: InitialValues
     asked: Demand
     check: Callable[[float, int], None] = lambda t, windows: None
     """Called with t and the number of windows before each attempt; raises to stop."""
@@ -104,7 +104,7 @@ class Orbit:
     _natural: Array = field(default_factory=lambda: np.empty(0))
     _noise: float = 1.0
     """How much more than was asked for is left unresolved: rounding."""
-    _done: list[Step] = field(default_factory=list)
+    _done: list[OrbitWindow] = field(default_factory=list)
 
     @property
     def _radau(self) -> Radau:
@@ -130,7 +130,7 @@ class Orbit:
         begun = held, self._first_length(state, self.evolution.start)
         return self._path(follow(self.course, begun, self._next, self._done, lambda t, held: None))
 
-    def _next(self, held: Held, t: float, length: float) -> tuple[Step, Held, float] | str:
+    def _next(self, held: Held, t: float, length: float) -> tuple[OrbitWindow, Held, float] | str:
         """One window; where something switches at its end, what comes after is begun anew."""
         found = self._window(*held, t, length)
         if isinstance(found, str):
@@ -183,13 +183,13 @@ class Orbit:
         return float(max(careful * min(lengths), 1e-7 * total))
 
     def _window(
-        self, state: tuple[Array, ...], last: Piece | None, t: float, length: float
-    ) -> tuple[Step, Settled, float] | str:
+        self, state: tuple[Array, ...], last: OrbitPiece | None, t: float, length: float
+    ) -> tuple[OrbitWindow, Settled, float] | str:
         """One accepted window and the length for the next; or why there is none."""
         before: tuple[float, float] | None = None
         probed: tuple[float, float] | None = None
         easing = faded(self._noise)
-        rejected: Piece | None = None
+        rejected: OrbitPiece | None = None
         most, failures = MARCH.growth, 0
         while True:
             self.check(t, len(self._done))
@@ -220,7 +220,7 @@ class Orbit:
                 self._sizes, self._noise = sizes, easing
                 self._natural = np.maximum(self._natural, settled.natural)
                 factor = self._factor(relative, residual, easing)
-                step = Step(settled.piece, coefficients, stop)
+                step = OrbitWindow(settled.piece, coefficients, stop)
                 told = 0.0 if probed is None else float(self._told(settled).max())
                 if probed is not None and 0.3 * probed[0] * asked.residual < told < ORBITS.rounding:
                     # Next to its terms it is as large as before: rounding, which a short window hides.
@@ -245,7 +245,7 @@ class Orbit:
             share = MARCH.safe * worst ** (-1.0 / (ORBITS.tail_from * self._radau.s))
             length, rejected = length * max(share, ORBITS.rejected), settled.piece
 
-    def _settle(self, piece: Piece) -> Settled | None:
+    def _settle(self, piece: OrbitPiece) -> Settled | None:
         tolerance = left_by_newton(self.asked.tail)
         settled = self.collocation.settle(piece, self._scale, tolerance)
         if settled is not None:
@@ -300,8 +300,8 @@ class Orbit:
         return float(max(min(factor, limit), ORBITS.anyway[1] if factor > ORBITS.anyway[0] else 0.0))
 
     def _guess(
-        self, state: tuple[Array, ...], last: Piece | None, t: float, half: float, order: int = 0
-    ) -> Piece:
+        self, state: tuple[Array, ...], last: OrbitPiece | None, t: float, half: float, order: int = 0
+    ) -> OrbitPiece:
         """The Taylor polynomial of the highest derivatives at the end of the last window."""
         r, z = self._radau, []
         for i, g in enumerate(self.collocation.line.groups):
@@ -311,9 +311,9 @@ class Orbit:
                 ratio = half / last.half
                 eta = ratio**g.order * (last.z[i][:, g.order :] @ r.beyond(ratio, order))
             z.append(np.concatenate([begun, eta], axis=1))
-        return Piece(t, half, tuple(z))
+        return OrbitPiece(t, half, tuple(z))
 
-    def _within(self, state: tuple[Array, ...], longer: Piece, half: float) -> Piece:
+    def _within(self, state: tuple[Array, ...], longer: OrbitPiece, half: float) -> OrbitPiece:
         """The beginning of a longer window."""
         r, z = self._radau, []
         share = half / longer.half
@@ -321,4 +321,4 @@ class Orbit:
             begun = state[i] * half ** np.arange(float(g.order))
             eta = share**g.order * (longer.z[i][:, g.order :] @ r.within(share))
             z.append(np.concatenate([begun, eta], axis=1))
-        return Piece(longer.start, half, tuple(z))
+        return OrbitPiece(longer.start, half, tuple(z))

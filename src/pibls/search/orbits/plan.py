@@ -20,7 +20,7 @@ from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
-from pibls.search.orbits.initial import Beginning, beginning_of, kicks_of
+from pibls.search.orbits.initial import InitialValues, beginning_of, kicks_of
 from pibls.search.orbits.orbit import Orbit, Path
 from pibls.search.orbits.shadow import Shadow, shadow
 from pibls.search.plan import Offer, Plan
@@ -38,7 +38,7 @@ class Setting:
     """What is made once: the equations, the tables and the beginning."""
 
     collocation: Collocation
-    beginning: Beginning
+    beginning: InitialValues
 
 
 def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:

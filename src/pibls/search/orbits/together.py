@@ -25,7 +25,7 @@ def ends(radau: Radau, m: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Transfer:
     """δη = own + influence δσ, δu₁ = pushed + transfer δσ in each window, where σ is what it begins with."""
 
     own: Array
@@ -48,7 +48,7 @@ class Together:
     edges: Array
     half: Array
     z: list[Array]
-    """For each group (windows, unknowns, m + s), as in `solver.collocation.Piece`."""
+    """For each group (windows, unknowns, m + s), as in `solver.collocation.OrbitPiece`."""
 
     def parts(self) -> Iterator[slice]:
         """Windows whose matrices are made at once."""
@@ -86,7 +86,7 @@ class Together:
             out.append(np.concatenate([begun, delta[:, g.columns]], axis=2))
         return out
 
-    def linearised(self, part: slice, given: Array | None = None) -> Linear | None:
+    def linearised(self, part: slice, given: Array | None = None) -> Transfer | None:
         """The equations of some windows about what is known of them; None where they have no value.
 
         In place of the residual other right sides may be given, (equations, windows, s, q).
@@ -115,7 +115,7 @@ class Together:
         X: Array = -np.asarray(found, dtype=float).reshape(count, n, s, -1)
         q = F.shape[-1]
         pushed, transfer = self._handed(X, half, q)
-        return Linear(X[..., :q], X[..., q:], begun, end, pushed, transfer)
+        return Transfer(X[..., :q], X[..., q:], begun, end, pushed, transfer)
 
     def derivatives(self, part: slice) -> tuple[Array, Array, Array]:
         """U (rows, windows, s), and what is below the highest derivatives at both ends, (windows, states)."""

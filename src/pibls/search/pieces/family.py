@@ -14,7 +14,7 @@ from pibls.basis.scale import scale_for
 from pibls.diagnose.holes import Around
 from pibls.search.family import WaveFamily
 from pibls.search.thresholds import PIECED, WAVES
-from pibls.space import Field
+from pibls.space import TiedFunctions
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class PerPiece:
     """A basis for each piece; all unknowns share that of a piece."""
 
     specs: tuple[BasisSpec, ...]
-    fields: tuple[Field, ...] = ()
+    fields: tuple[TiedFunctions, ...] = ()
     """Functions of several unknowns and pieces together."""
     waves: int | None = None
     """Waves in all, without what corners and gaps bring."""

@@ -29,7 +29,7 @@ from pibls.problem.materials import Materials
 from pibls.search.pieces.family import PerPiece, PieceFamily
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import ENRICH, PIECED
-from pibls.space import Field, Pieces, Space, Whole, with_fields
+from pibls.space import Pieces, Space, TiedFunctions, Whole, with_fields
 from pibls.system.judging import Judged, residuals_at
 from pibls.system.known import Placed
 from pibls.system.points import Points, PointSet
@@ -85,7 +85,7 @@ class Pieced:
         n = len(self.pieces)
         specs = getattr(spec, "specs", None) or (cast("BasisSpec", spec),) * n
         bases = [s.draw(p.bounds, rng) for s, p in zip(specs, self.pieces, strict=True)]
-        fields: tuple[Field, ...] = getattr(spec, "fields", ())
+        fields: tuple[TiedFunctions, ...] = getattr(spec, "fields", ())
         unknowns = self.lowered.unknowns
         whole = Whole(
             tuple(with_fields(b, fields, i, k) for i, b in enumerate(bases) for k in range(unknowns))

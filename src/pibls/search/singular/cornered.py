@@ -19,7 +19,7 @@ from pibls.domain import Domain
 from pibls.problem import Region
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import CORNERED
-from pibls.space import Cells, Field, Whole, bare, ties_of, with_fields
+from pibls.space import Cells, TiedFunctions, Whole, bare, ties_of, with_fields
 from pibls.system.cells import Shared
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
@@ -29,8 +29,8 @@ from pibls.system.points import PointSet
 class Cornered:
     """What corners bring to cells: functions of all of them, of some of them, and points."""
 
-    everywhere: tuple[Field, ...] = ()
-    here: tuple[Field, ...] = ()
+    everywhere: tuple[TiedFunctions, ...] = ()
+    here: tuple[TiedFunctions, ...] = ()
     extra: Enrichment = field(default_factory=Enrichment)
 
     @classmethod
@@ -45,7 +45,7 @@ class Cornered:
             here.append(f.between(most, share * CORNERED.highest))
         return cls(tuple(f for f in everywhere if f.size), tuple(f for f in here if f.size), extra)
 
-    def fields(self, box: Array) -> tuple[Field, ...]:
+    def fields(self, box: Array) -> tuple[TiedFunctions, ...]:
         """Those of a cell; what all cells have comes first."""
         mine = (f for f in self.here if bool(_holds(box, np.array([f.point]))[0]))
         return (*self.everywhere, *mine)

@@ -30,7 +30,7 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.problem.program import program
 from pibls.problem.regions import Points, PointSet
 from pibls.search.thresholds import ENRICH
-from pibls.space import Choice, Field, Tied, graded_towards
+from pibls.space import Choice, Tied, TiedFunctions, graded_towards
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Enrichment:
     They too are wrong in their corner first: the estimate of four discs in a square was 1.7 to 2.4 of the
     error without these, and is 6 to 9 with them. To judge residuals by their own terms means nothing there.
     """
-    fields: tuple[Field, ...] = field(default=(), compare=False, repr=False)
+    fields: tuple[TiedFunctions, ...] = field(default=(), compare=False, repr=False)
     """Functions of all unknowns together."""
     tips: Array = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
     """The corners at which a solution has a power that is no whole number."""
@@ -145,7 +145,7 @@ class Enrichment:
         rim = None if rim is None or not len(rim.points) else rim
         return Enrichment(parts, self.strong, near, inner, rim, self.points, fields=self.fields)
 
-    def reduced_fields(self, share: float) -> tuple[Field, ...]:
+    def reduced_fields(self, share: float) -> tuple[TiedFunctions, ...]:
         """The functions of all unknowns together, for a ``share`` below 1 without the highest powers."""
         return tuple(f.reduced(share) if share < 1.0 else f for f in self.fields)
 

@@ -21,7 +21,7 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.problem.materials import Materials
 from pibls.search.singular.enrich import Enrichment, enrichment_of
 from pibls.search.thresholds import ENRICH, WEDGED
-from pibls.space import Field
+from pibls.space import TiedFunctions
 
 
 def worst_wedges(lowered: LoweredProblem, domain: Domain) -> tuple[Wedge, ...]:
@@ -68,7 +68,9 @@ def _beyond_seams(extra: Enrichment, unknowns: int, materials: Materials) -> Enr
         cut = (np.array(tip.point), float(np.arctan2(way[1], way[0])))
         reached = own if tip.end is not None else _reached(own, [cut], materials.domain, materials)
         degrees = tuple(float(p + q) for p, q, _, _ in corner.terms)
-        fields += [Field({(p, k): basis for p in reached}, degrees, tip.point) for k in range(unknowns)]
+        fields += [
+            TiedFunctions({(p, k): basis for p in reached}, degrees, tip.point) for k in range(unknowns)
+        ]
     return replace(extra, parts=tuple(parts), fields=tuple(fields))
 
 
@@ -102,11 +104,11 @@ def with_wedges(
         found = bases_of(wedge.point, wedge.pencil, powers, length)
         where = 0 if materials is None else int(materials.locate(_towards(wedge, domain, 0.5, 1)[-1:])[0])
         bases = {(where, k): basis for (_, k), basis in found.items()}
-        fields.append(Field(bases, tuple(p.degree.real for p in powers), wedge.point, wedge.strong))
+        fields.append(TiedFunctions(bases, tuple(p.degree.real for p in powers), wedge.point, wedge.strong))
         more.append(richer(wedge, wedge.pencil.sectors[0], exponents, domain, length))
         for k, basis in more[-1].items():
             degrees = tuple(basis.terms[:, 0].tolist())
-            fields.append(Field({(where, k): basis}, degrees, wedge.point, wedge.strong, exact=False))
+            fields.append(TiedFunctions({(where, k): basis}, degrees, wedge.point, wedge.strong, exact=False))
     near = np.concatenate([_towards(w, domain, 0.5, ENRICH.angles) for w in wedges])
     angles = [ENRICH.angles if not len(rich) else WEDGED.rich_angles for rich in more]
     inner = np.concatenate([_towards(w, domain, 0.2, n) for w, n in zip(wedges, angles, strict=True)])
@@ -144,13 +146,13 @@ def with_junctions(
         found = bases_of(junction.point, junction.pencil, powers, length)
         reached = _reached({p: i for i, p in enumerate(junction.pieces)}, cuts, domain, materials)
         bases = {(p, k): basis for (i, k), basis in found.items() for p, j in reached.items() if i == j}
-        fields.append(Field(bases, tuple(p.degree.real for p in powers), junction.point))
+        fields.append(TiedFunctions(bases, tuple(p.degree.real for p in powers), junction.point))
         rich = any(junction.lower) and not junction.even
         for number, sector in enumerate(junction.pencil.sectors):
             more = richer(junction, sector, exponents, domain, length) if rich else {}
             for k, basis in more.items():
                 degrees = tuple(basis.terms[:, 0].tolist())
-                fields.append(Field({(junction.pieces[number], k): basis}, degrees, junction.point))
+                fields.append(TiedFunctions({(junction.pieces[number], k): basis}, degrees, junction.point))
             fine = WEDGED.rich_angles if more else ENRICH.angles
             for points, shift, angles in ((near, 0.5, ENRICH.angles), (inner, 0.2, fine)):
                 points.append(_fan(junction.point, sector.start, sector.stop, domain, shift, angles))

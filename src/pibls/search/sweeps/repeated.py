@@ -59,7 +59,7 @@ class Tabled:
 
 
 @dataclass
-class Side:
+class RepeatedSolve:
     """One of the two solutions at every value: a basis, points, and what is known from the last value."""
 
     space: Whole
@@ -187,12 +187,12 @@ def _split(W: Array, unknowns: int) -> list[Array]:
 
 
 @dataclass
-class Kept:
+class KeptForms:
     """What is kept of a solved problem for the same problem at other values."""
 
     judge: Judge
     settings: dict[str, Any]
-    sides: tuple[Side, Side]
+    sides: tuple[RepeatedSolve, RepeatedSolve]
     tol: float
     bound: float
     """The estimated error, relative to max|u|, that is accepted."""
@@ -202,7 +202,7 @@ class Kept:
     """The values of the parameters at which there is a snapshot."""
 
     @classmethod
-    def of(cls, problem: Problem, found: Any) -> Kept | None:
+    def of(cls, problem: Problem, found: Any) -> KeptForms | None:
         """From a problem and its solution, which has the basis and the points that served it."""
         spec, points = found.settings.get("basis"), found.settings.get("points")
         if spec is None or points is None or found.space.whole is None:
@@ -215,7 +215,7 @@ class Kept:
         where = place(lowered, domain, points, bench.stream(2, 0))
         for key, one in enumerate((spec, rescaled(spec))):
             basis = Tabled(one.draw(box_of(domain), bench.stream(1, key)))
-            sides.append(Side(Whole.shared(basis, lowered.unknowns), basis, where))
+            sides.append(RepeatedSolve(Whole.shared(basis, lowered.unknowns), basis, where))
         judge = Judge(bench.held_out, bench.where, box_of(domain), lowered.dimension, lowered.unknowns)
         return cls(judge, found.settings, (sides[0], sides[1]), found.tol, found.tol)
 

@@ -20,7 +20,7 @@ _SWING = 0.2  # the smaller of |min| and |max| over the larger, above which both
 _DECADES = 8  # what a logarithmic scale shows below the largest value
 
 
-class Scale(Protocol):
+class ColourScale(Protocol):
     """How values become colours."""
 
     @property
@@ -31,7 +31,7 @@ class Scale(Protocol):
     def ink(self) -> str:
         """The colour of lines that are drawn over the map."""
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         """This scale, or the one that suits these (shown) values better."""
 
     def shown(self, values: Array) -> Array:
@@ -57,7 +57,7 @@ class Sequential:
     cmap: str = "viridis"
     ink: str = "white"
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         low, high = _range(values)
         return Signed() if low < 0 < high and _SWING < -low / high < 1 / _SWING else self
 
@@ -93,7 +93,7 @@ class Signed:
     cmap: str = "RdBu_r"
     ink: str = "0.3"
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         return self
 
     def shown(self, values: Array) -> Array:
@@ -122,7 +122,7 @@ class Magnitude:
     cmap: str = "cividis"
     ink: str = "white"
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         return self
 
     def shown(self, values: Array) -> Array:
@@ -152,14 +152,14 @@ class Magnitude:
 class Coloured:
     """Another scale with another colour map."""
 
-    scale: Scale
+    scale: ColourScale
     cmap: str
 
     @property
     def ink(self) -> str:
         return self.scale.ink
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         return self  # whoever asks for a map has decided
 
     def shown(self, values: Array) -> Array:
@@ -179,10 +179,10 @@ class Coloured:
 
 
 @dataclass(frozen=True)
-class Held:
+class Fixed:
     """Another scale with limits that do not change, so that the frames of a film can be compared."""
 
-    scale: Scale
+    scale: ColourScale
     low: float
     high: float
 
@@ -194,7 +194,7 @@ class Held:
     def ink(self) -> str:
         return self.scale.ink
 
-    def suited(self, values: Array) -> Scale:
+    def suited(self, values: Array) -> ColourScale:
         return self
 
     def shown(self, values: Array) -> Array:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pibls.errors import ProblemError
-from pibls.plot.scale import Magnitude, Scale, Signed
+from pibls.plot.colours import ColourScale, Magnitude, Signed
 from pibls.plot.scene import Quantity
 from pibls.plot.show import scene_of, show
 from pibls.problem.conditions import residual_of
 from pibls.problem.known import as_expression
-from pibls.sample import Field
+from pibls.sample import Sampled
 from pibls.solution import Solution
 from pibls.text.typeset import name_latex
 
@@ -36,7 +36,7 @@ def plot_error(
             got="none",
             remedy="Without one, solution.error is an estimate, and plot_residual() shows where it is worst.",
         )
-    scale: Scale = Magnitude() if log else Signed()
+    scale: ColourScale = Magnitude() if log else Signed()
     quantities = []
     for u, known in _exact_by_unknown(solution, exact):
         symbol = name_latex(str(u.func))
@@ -44,7 +44,7 @@ def plot_error(
         difference = u - as_expression(known, solution.problem.coordinates, "exact")
         label = rf"{symbol} - {symbol}{mark}{{\mathrm{{exact}}}}"
         quantities.append(
-            Quantity(Field(solution, difference, f"error of {u.func}", label), scale, str(u.func))
+            Quantity(Sampled(solution, difference, f"error of {u.func}", label), scale, str(u.func))
         )
     return show(scene_of(solution, tuple(quantities), **options), kind, ax)
 
@@ -56,13 +56,13 @@ def plot_residual(
 
     `Solution.plot_residual` says more.
     """
-    scale: Scale = Magnitude() if log else Signed()
+    scale: ColourScale = Magnitude() if log else Signed()
     equations = solution.problem.equations
     quantities = []
     for i, equation in enumerate(equations):
         number = f" {i + 1}" if len(equations) > 1 else ""
         label = rf"\mathrm{{residual{number.replace(' ', chr(92) + ' ')}}}"
-        field = Field(solution, residual_of(equation, "equations"), f"residual{number}", label)
+        field = Sampled(solution, residual_of(equation, "equations"), f"residual{number}", label)
         quantities.append(Quantity(field, scale))
     return show(scene_of(solution, tuple(quantities), **options), kind, ax)
 

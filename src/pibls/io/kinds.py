@@ -24,8 +24,20 @@ from pibls.basis import (
 )
 from pibls.basis.activation import ACTIVATIONS
 from pibls.basis.layer import Layer
-from pibls.io.entries import Entry, Flag, Floats, InSpace, Maybe, Numbers, Part, Real, Several, Shared, Word
-from pibls.io.entries import Whole as Count
+from pibls.io.entries import (
+    Entry,
+    Flag,
+    Floats,
+    InSpace,
+    Maybe,
+    Natural,
+    Nested,
+    NestedTuple,
+    Numbers,
+    Real,
+    Several,
+    Word,
+)
 from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
@@ -156,7 +168,7 @@ def _alike(parts: tuple[Any, ...], *kinds: str) -> str | None:
 
 _LAYER: dict[str, Entry] = {"weights": Numbers("d n"), "biases": Numbers("n"), "activation": ACTIVATION}
 _BROAD: dict[str, Entry] = {
-    "features": Part("layer"),
+    "features": Nested("layer"),
     "inner": Numbers("n m"),
     "offsets": Numbers("m"),
     "outer": ACTIVATION,
@@ -175,7 +187,7 @@ _POWERS: dict[str, Entry] = {
     "weights": Numbers("t n m"),
 }
 _POLAR: dict[str, Entry] = {"point": Numbers("d"), "frame": Numbers("3"), "terms": Numbers("n 3")}
-_MIRRORED: dict[str, Entry] = {"waves": Part("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
+_MIRRORED: dict[str, Entry] = {"waves": Nested("basis"), "centre": Numbers("k"), "radius": Numbers("1")}
 _EXPONENTIAL: dict[str, Entry] = {
     "growths": Numbers("d n"),
     "turns": Numbers("d n"),
@@ -184,61 +196,61 @@ _EXPONENTIAL: dict[str, Entry] = {
 }
 _EVOLVING: dict[str, Entry] = {
     "space": InSpace("basis"),
-    "moments": Count(),
+    "moments": Natural(),
     "centre": Numbers("1"),
     "half": Numbers("1"),
 }
-_PARTS: dict[str, Entry] = {"parts": Several(Part("space"))}
+_PARTS: dict[str, Entry] = {"parts": Several(Nested("space"))}
 _ESTIMATE: dict[str, Entry] = {
     "max": Real(),
     "l2": Real(),
     "checked": Flag(),
-    "each": Several(Part("estimate"), least=0),
+    "each": Several(Nested("estimate"), least=0),
     "history": Floats("n 2"),
 }
 _PROGRESS: dict[str, Entry] = {
-    "nodes": Count(),
+    "nodes": Natural(),
     "residual": Real(),
     "error": Maybe(Real()),
     "seconds": Real(),
     "t": Maybe(Real()),
-    "windows": Count(),
-    "cells": Count(),
+    "windows": Natural(),
+    "cells": Natural(),
     "expected": Maybe(Real()),
 }
 
 KNOWN = Table(
     [
-        Kind("whole", Whole, "space", {"bases": Shared("basis")}),
-        Kind("cells", Cells, "space", {"tree": Part("tree"), **_PARTS}, _are_cells),
-        Kind("windows", Windows, "space", {"axis": Count(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind("whole", Whole, "space", {"bases": NestedTuple("basis")}),
+        Kind("cells", Cells, "space", {"tree": Nested("tree"), **_PARTS}, _are_cells),
+        Kind("windows", Windows, "space", {"axis": Natural(), "edges": Floats("*"), **_PARTS}, _are_windows),
         Kind(
             "lattice",
             Lattice,
             "space",
-            {"edges": Several(Floats("n")), "sizes": Several(Count()), "unknowns": Count()},
+            {"edges": Several(Floats("n")), "sizes": Several(Natural()), "unknowns": Natural()},
             _is_lattice,
         ),
-        Kind("pieces", Pieces, "space", {"count": Count(), "all": Part("space")}, _are_pieces),
+        Kind("pieces", Pieces, "space", {"count": Natural(), "all": Nested("space")}, _are_pieces),
         Kind("tree", CellTree, "tree", {"box": Floats("d 2"), "root": Divisions()}, is_tree),
         Kind("waves", WaveBasis, "basis", {"frequencies": Numbers("d n"), **_BOX}),
-        Kind("features", FeatureBasis, "basis", {"layer": Part("layer")}),
+        Kind("features", FeatureBasis, "basis", {"layer": Nested("layer")}),
         Kind("broad", BroadBasis, "basis", _BROAD, _fits),
-        Kind("chebyshev", ChebyshevBasis, "basis", {"size": Count(), **_BOX}, _is_line),
+        Kind("chebyshev", ChebyshevBasis, "basis", {"size": Natural(), **_BOX}, _is_line),
         Kind("singular", SingularBasis, "basis", _SINGULAR, _is_singular),
         Kind("powers", PowersBasis, "basis", _POWERS, _are_powers),
         Kind("polar", PolarBasis, "basis", _POLAR, _is_polar),
         Kind("annular", AnnularBasis, "basis", {"centre": Numbers("2"), "form": Numbers("*")}, _is_annular),
         Kind("exponential", ExponentialBasis, "basis", _EXPONENTIAL),
         Kind("mirrored", MirroredBasis, "basis", _MIRRORED, _is_mirrored),
-        Kind("degrees", DegreeBasis, "basis", {"degree": Count(), **_BOX}, _is_of_degree),
+        Kind("degrees", DegreeBasis, "basis", {"degree": Natural(), **_BOX}, _is_of_degree),
         Kind("evolving", EvolvingBasis, "basis", _EVOLVING, _evolves),
-        Kind("joined", JoinedBasis, "basis", {"parts": Several(Part("basis"))}),
+        Kind("joined", JoinedBasis, "basis", {"parts": Several(Nested("basis"))}),
         Kind(
             "products",
             ProductBasis,
             "basis",
-            {"sizes": Several(Count()), "repeated": Several(Count(), least=0), **_BOX},
+            {"sizes": Several(Natural()), "repeated": Several(Natural(), least=0), **_BOX},
             _are_products,
         ),
         Kind("layer", Layer, "layer", {**_LAYER, **_BOX}),

@@ -21,7 +21,7 @@ class TextError(ProblemError):
     >>> raise TextError("equation", expected="a value", got="')'", remedy="Write one.", text="u = )", at=4)
     Traceback (most recent call last):
         ...
-    pibls.text.errors.TextError: equation: expected a value, got ')'. Write one.
+    pibls.text.pointing.TextError: equation: expected a value, got ')'. Write one.
       line 1, column 5
         u = )
             ^

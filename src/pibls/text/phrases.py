@@ -1,4 +1,4 @@
-"""Expressions as pieces of text, each with how tightly it binds, so that parentheses stand where needed."""
+"""Expressions as phrases, each with how tightly it binds, so that parentheses stand where needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FRACTION = 100
 """Denominators up to this one are written as fractions, longer ones as decimals where that is exact."""
 
 
-class Piece(NamedTuple):
+class Phrase(NamedTuple):
     """A text, and the level of its outermost operation."""
 
     text: str
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
         return self.text if self.level >= level else f"({self.text})"
 
 
-class Pieces:
+class Phrases:
     """Writes as a person would; ``verbatim``, operation by operation in SymPy's own order."""
 
     def __init__(self, names: Names, *, verbatim: bool) -> None:
@@ -47,14 +47,14 @@ class Pieces:
         self._unknowns = {u: name for name, u in names.unknowns.items()}
         self._functions = {id(f): name for name, f in names.functions.items()}
 
-    def piece(self, e: Any) -> Piece:
+    def piece(self, e: Any) -> Phrase:
         """The text of an expression."""
         if e in self._symbols:
-            return Piece(self._symbols[e], ATOM)
+            return Phrase(self._symbols[e], ATOM)
         if e in _NAMED:
-            return Piece(_NAMED[e], ATOM)
+            return Phrase(_NAMED[e], ATOM)
         if isinstance(e, sp.Float):
-            return Piece(_float(e), ATOM)
+            return Phrase(_float(e), ATOM)
         if isinstance(e, sp.Rational):
             return _rational(e)
         if isinstance(e, sp.Derivative):
@@ -64,32 +64,32 @@ class Pieces:
         if isinstance(e, sp.Piecewise):
             return self._cases(e)
         if isinstance(e, dn):
-            return Piece(f"dn({self.piece(e.args[0]).text})", ATOM)
+            return Phrase(f"dn({self.piece(e.args[0]).text})", ATOM)
         if isinstance(e, integral):
-            return Piece(f"integral({self.piece(e.expression).text})", ATOM)
+            return Phrase(f"integral({self.piece(e.expression).text})", ATOM)
         piece = self._operation(e)
         if self._verbatim and e.func(*e.args) != e:
-            return Piece(f"hold({piece.text})", ATOM)
+            return Phrase(f"hold({piece.text})", ATOM)
         return piece
 
-    def relation(self, e: Any) -> Piece:
+    def relation(self, e: Any) -> Phrase:
         """The text of a relation."""
         if e in (sp.true, sp.false):
-            return Piece(str(e).lower(), ATOM)
+            return Phrase(str(e).lower(), ATOM)
         name = next((n for n, place in self._names.places.items() if asks_same(place, e)), None)
         if name is not None:
-            return Piece(f"inside({name})", ATOM)
+            return Phrase(f"inside({name})", ATOM)
         if isinstance(e, Relational) and type(e) in _COMPARED:
             left, right = self.piece(e.lhs).at(SUM), self.piece(e.rhs).at(SUM)
-            return Piece(f"{left} {_COMPARED[type(e)]} {right}", COMPARE)
+            return Phrase(f"{left} {_COMPARED[type(e)]} {right}", COMPARE)
         if isinstance(e, (sp.And, sp.Or)):
             word, level = ("and", AND) if isinstance(e, sp.And) else ("or", OR)
-            return Piece(f" {word} ".join(self.relation(a).at(level + 1) for a in e.args), level)
+            return Phrase(f" {word} ".join(self.relation(a).at(level + 1) for a in e.args), level)
         if isinstance(e, sp.Not):
-            return Piece(f"not {self.relation(e.args[0]).at(ATOM)}", AND)
+            return Phrase(f"not {self.relation(e.args[0]).at(ATOM)}", AND)
         raise _unspeakable(e)
 
-    def _operation(self, e: Any) -> Piece:
+    def _operation(self, e: Any) -> Phrase:
         if e.is_Add:
             return self._sum(e)
         if e.is_Mul:
@@ -103,14 +103,14 @@ class Pieces:
             return self._call(WRITTEN[e.func], e.args)
         raise _unspeakable(e)
 
-    def _call(self, word: str, arguments: Any) -> Piece:
+    def _call(self, word: str, arguments: Any) -> Phrase:
         if word in self._names.all():
             raise _unspeakable(word)
-        return Piece(f"{word}({', '.join(self.piece(a).text for a in arguments)})", ATOM)
+        return Phrase(f"{word}({', '.join(self.piece(a).text for a in arguments)})", ATOM)
 
-    def _sum(self, e: Any) -> Piece:
+    def _sum(self, e: Any) -> Phrase:
         if self._verbatim:
-            return Piece(" + ".join(self.piece(a).at(PRODUCT) for a in e.args), SUM)
+            return Phrase(" + ".join(self.piece(a).at(PRODUCT) for a in e.args), SUM)
         text = ""
         for term in e.as_ordered_terms():
             piece = self.piece(term)
@@ -121,11 +121,11 @@ class Pieces:
                 text += f" - {piece.text[1:]}"
             else:
                 text += f" + {piece.at(PRODUCT)}"
-        return Piece(text, SUM)
+        return Phrase(text, SUM)
 
-    def _product(self, e: Any) -> Piece:
+    def _product(self, e: Any) -> Phrase:
         if self._verbatim:
-            return Piece("*".join(self.piece(a).at(SIGN) for a in e.args), PRODUCT)
+            return Phrase("*".join(self.piece(a).at(SIGN) for a in e.args), PRODUCT)
         number, rest = e.as_coeff_Mul()
         above, below = [], []
         for factor in sp.Mul.make_args(rest):
@@ -145,19 +145,19 @@ class Pieces:
         text = sign + "*".join(above)
         if below:
             text += f"/{below[0]}" if len(below) == 1 else f"/({'*'.join(below)})"
-        return Piece(text, PRODUCT)
+        return Phrase(text, PRODUCT)
 
-    def _power(self, base: Any, exponent: Any) -> Piece:
+    def _power(self, base: Any, exponent: Any) -> Phrase:
         if not self._verbatim:
             if exponent == 1:
                 return self.piece(base)
             if exponent == sp.Rational(1, 2):
-                return Piece(f"sqrt({self.piece(base).text})", ATOM)
+                return Phrase(f"sqrt({self.piece(base).text})", ATOM)
             if isinstance(exponent, sp.Rational) and exponent < 0:
-                return Piece(f"1/{self._power(base, -exponent).at(POWER)}", PRODUCT)
-        return Piece(f"{self.piece(base).at(ATOM)}^{self.piece(exponent).at(ATOM)}", POWER)
+                return Phrase(f"1/{self._power(base, -exponent).at(POWER)}", PRODUCT)
+        return Phrase(f"{self.piece(base).at(ATOM)}^{self.piece(exponent).at(ATOM)}", POWER)
 
-    def _derivative(self, e: Any) -> Piece:
+    def _derivative(self, e: Any) -> Phrase:
         # SymPy sorts the variables itself, so that they may be named in the order of the coordinates.
         variables = [name for name, c in self._names.coordinates.items() for v in e.variables if v == c]
         if len(variables) < len(e.variables):
@@ -166,38 +166,38 @@ class Pieces:
         if self._verbatim or inner not in self._unknowns:
             if self._verbatim:  # an order of its own, as of one derivative inside of another
                 variables = [self._symbols[v] for v in e.variables]
-            return Piece(f"hold(diff({self.piece(inner).text}, {', '.join(variables)}))", ATOM)
+            return Phrase(f"hold(diff({self.piece(inner).text}, {', '.join(variables)}))", ATOM)
         name = self._unknowns[inner]
         for suffix in ("".join(variables), "_".join(variables)):
             short = f"{name}_{suffix}"
             try:
                 if self._names.derivative(short) is not None:
-                    return Piece(short, ATOM)
+                    return Phrase(short, ATOM)
             except AmbiguousError:
                 continue
-        return Piece(f"diff({name}, {', '.join(variables)})", ATOM)
+        return Phrase(f"diff({name}, {', '.join(variables)})", ATOM)
 
-    def _applied(self, e: Any) -> Piece:
+    def _applied(self, e: Any) -> Phrase:
         if e in self._unknowns:
-            return Piece(self._unknowns[e], ATOM)
+            return Phrase(self._unknowns[e], ATOM)
         name = self._functions.get(id(implementation(e))) if is_known(e) else None
         if name is None or not all(a in self._symbols for a in e.args):
             raise _unspeakable(e)
-        return Piece(f"python({', '.join([name, *(self._symbols[a] for a in e.args)])})", ATOM)
+        return Phrase(f"python({', '.join([name, *(self._symbols[a] for a in e.args)])})", ATOM)
 
-    def _cases(self, e: Any) -> Piece:
+    def _cases(self, e: Any) -> Phrase:
         pairs = [(self.piece(a).text, c) for a, c in e.args]
         otherwise = pairs.pop()[0] if pairs[-1][1] == sp.true and len(pairs) > 1 else None
         words = [word for a, c in pairs for word in (self.relation(c).text, a)]
         if otherwise is None:
-            return Piece(f"piecewise({', '.join(words)})", ATOM)
-        return Piece(f"if({', '.join([*words, otherwise])})", ATOM)
+            return Phrase(f"piecewise({', '.join(words)})", ATOM)
+        return Phrase(f"if({', '.join([*words, otherwise])})", ATOM)
 
 
-def _rational(e: Any) -> Piece:
+def _rational(e: Any) -> Phrase:
     p, q = int(e.p), int(e.q)
     if q == 1:
-        return Piece(str(p), ATOM if p >= 0 else SIGN)
+        return Phrase(str(p), ATOM if p >= 0 else SIGN)
     rest = q
     for prime in (2, 5):
         while rest % prime == 0:
@@ -205,8 +205,8 @@ def _rational(e: Any) -> Piece:
     if rest == 1 and q > _FRACTION:
         text = _decimal(p, q)
         if text:
-            return Piece(text, ATOM if p >= 0 else SIGN)
-    return Piece(f"{p}/{q}", PRODUCT)
+            return Phrase(text, ATOM if p >= 0 else SIGN)
+    return Phrase(f"{p}/{q}", PRODUCT)
 
 
 def _decimal(p: int, q: int) -> str:
