@@ -235,8 +235,7 @@ def _tie(
 ) -> Tie | None:
     """The highest part of what holds on a ray, in the unknowns of the sectors beside it."""
     X = point[None, :]
-    with np.errstate(all="ignore"):
-        a = r.coefficients(X, ray.normal[None, :], r.known_data(X))[:, 0]
+    a = r.coefficients(X, ray.normal[None, :])[:, 0]
     if not np.isfinite(a).all():
         return None
     terms = []

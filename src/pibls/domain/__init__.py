@@ -8,7 +8,7 @@ from pibls.domain.disk import Disk
 from pibls.domain.ellipse import Ellipse
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Boundary, Face
-from pibls.domain.frame import frame, parts_in
+from pibls.domain.frame import frame, owned, parts_in
 from pibls.domain.implicit import Implicit
 from pibls.domain.interval import Interval
 from pibls.domain.mapped import Mapped
@@ -64,6 +64,7 @@ __all__ = [
     "is_domain",
     "leaves_of",
     "lengths_of",
+    "owned",
     "parts_in",
     "space_of",
     "time_of",

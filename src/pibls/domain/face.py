@@ -136,6 +136,8 @@ def parts_held(
 ) -> list[tuple[float, float]]:
     """The parts of (0, 1) where something holds; between two of the places it changes once at most."""
     mask = holds(places)
+    if mask.all() or not mask.any():
+        return [(0.0, 1.0)] if mask.all() else []
     changes = np.flatnonzero(mask[1:] != mask[:-1])
     first = mask[changes]
     a, b = bisected(lambda c: holds(c) == first, places[changes], places[changes + 1], halvings)

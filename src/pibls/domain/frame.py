@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.domain.face import Face, Same
 from pibls.domain.protocol import Domain, box_of, faces_of
 
@@ -44,6 +44,15 @@ def frame(domain: Domain, box: Array) -> Array:
     return np.stack(
         [np.maximum(found.min(axis=0) - margin, low), np.minimum(found.max(axis=0) + margin, high)], axis=1
     )
+
+
+def owned(X: Array, box: Array, domain: Domain) -> Mask:
+    """Which points belong to a box: those on a common face to the upper one, so that each has one owner."""
+    whole = box_of(domain)
+    slack = 1e-12 * (whole[:, 1] - whole[:, 0])
+    last = box[:, 1] >= whole[:, 1] - slack
+    below = np.where(last, box[:, 1] + slack >= X, box[:, 1] > X)
+    return np.asarray(np.all((box[:, 0] <= X) & below, axis=1))
 
 
 def parts_in(domain: Domain, box: Array) -> tuple[Face, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from math import comb
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pibls.arrays import Array, Mask, MultiIndex
+from pibls.basis.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
 from pibls.domain.face import parts_held
 from pibls.problem import Region
@@ -69,8 +69,7 @@ class Trace:
         """
         if self.flux is None or self.is_bent:
             return [(self.unknown, _along(axis, self.order, X.shape[1]), 1.0)]
-        normals = np.zeros_like(X)
-        a = self.flux.coefficients(X, normals, self.flux.known_data(X))
+        a = self.flux.coefficients(X)
         return [(j.unknown, j.alpha, c) for j, c in zip(self.flux.linear, a, strict=True)]
 
 
@@ -332,20 +331,11 @@ def degree_of(nodes: int, d: int) -> int:
 
 
 def _legendre(S: Array, degree: int) -> Array:
-    """Legendre polynomials of total degree up to ``degree`` at the points S of [-1, 1]^k."""
+    """The products of Legendre's polynomials of total degree up to ``degree`` at points S of [-1, 1]^k."""
     k = S.shape[1]
-    if k == 0:
-        return np.ones((len(S), 1))
-    one = [
-        np.polynomial.legendre.legvander(S[:, i], degree) * np.sqrt(2.0 * np.arange(degree + 1) + 1.0)
-        for i in range(k)
-    ]
-    out = [
-        np.prod([one[i][:, p] for i, p in enumerate(powers)], axis=0)
-        for powers in product(range(degree + 1), repeat=k)
-        if sum(powers) <= degree
-    ]
-    return np.stack(out, axis=1)
+    degrees = degrees_of(degree, k)
+    table = DegreeBasis(degree, np.zeros(k), np.ones(k)).jets(S, [(0,) * k])[0]
+    return np.asarray(table * np.sqrt(np.prod(2.0 * degrees + 1.0, axis=1)))
 
 
 def _along(axis: int, order: int, dimension: int) -> MultiIndex:
