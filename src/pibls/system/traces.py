@@ -333,6 +333,8 @@ def degree_of(nodes: int, d: int) -> int:
 def _legendre(S: Array, degree: int) -> Array:
     """The products of Legendre's polynomials of total degree up to ``degree`` at points S of [-1, 1]^k."""
     k = S.shape[1]
+    if k == 0:
+        return np.ones((len(S), 1))
     degrees = degrees_of(degree, k)
     table = DegreeBasis(degree, np.zeros(k), np.ones(k)).jets(S, [(0,) * k])[0]
     return np.asarray(table * np.sqrt(np.prod(2.0 * degrees + 1.0, axis=1)))
