@@ -94,6 +94,13 @@ class Solution(SolutionDoors):
                 f"the others decide already, and what these decide misses {told}. Leave them out, or give "
                 "them at the other end."
             )
+        if "imbalance" in self.notes:
+            name, sources, through = self.notes["imbalance"]
+            text = (
+                f"No solution: in {name} the sources add up to {sources:.6g} over the domain, and the "
+                f"conditions on the boundary to a flux of {through:.6g}, which would have to be the same. "
+                "Change one of them, or give values on a part of the boundary."
+            )
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."
