@@ -253,8 +253,15 @@ def test_what_has_no_solution_is_said_soon() -> None:
 def test_a_source_in_a_closed_box_is_no_large_residual() -> None:
     u = sp.Function("u")(x)
     problem = pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, 2), -1)], [pibls.Neumann(u, 0)])
-    with pytest.warns(pibls.ConvergenceWarning, match="grows without bounds"):
+    with pytest.warns(pibls.ConvergenceWarning, match="sources add up to -1"):
         pibls.solve(problem)
+
+
+def test_a_load_at_a_resonance_is_no_large_residual() -> None:
+    u = sp.Function("u")(x)
+    equation = sp.Eq(u.diff(x, 2) + sp.pi**2 * u, sp.sin(sp.pi * x))
+    with pytest.warns(pibls.ConvergenceWarning, match="grows without bounds"):
+        pibls.solve(pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, 0)]))
 
 
 def test_a_beginning_that_is_missing_is_named() -> None:

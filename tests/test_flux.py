@@ -274,3 +274,41 @@ def test_an_evolution_through_layers_whose_conductivity_grows() -> None:
     below, above = (solution.evaluate(w.diff(x), np.full(3, 0.3 + side), times) for side in (-1e-13, 1e-13))
     assert np.all(np.abs(below) > 1e-3)
     np.testing.assert_allclose(above, 10.0 * below, rtol=1e-5)
+
+
+MAGNET = sp.Piecewise((1, x < sp.Rational(1, 2)), (0, True))
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        sp.Derivative(u.diff(x) + MAGNET, x),
+        sp.Eq(u.diff(x, 2), -sp.Derivative(MAGNET, x)),
+        pibls.div([u.diff(x) + MAGNET]),
+    ],
+    ids=["in the flux", "beside u''", "div"],
+)
+def test_what_of_a_flux_is_given_may_jump(equation: Any) -> None:
+    """(u' + g)' = 0, g = 1 | 0, a magnet: u' jumps by 1. That was lost, and u = 0 "converged"."""
+    solution = pibls.solve(pibls.Problem(LINE, [equation], [pibls.Dirichlet(u, 0)]))
+    X = np.linspace(0, 1, 101)
+    assert solution.converged
+    assert np.abs(solution(X) + 0.5 * np.minimum(X, 1 - X)).max() <= min(solution.error.max, 1e-10)
+
+
+def test_what_of_a_flux_is_given_may_jump_in_an_evolution() -> None:
+    """u_t = (u_x + t g)_x + f with u = -t min(x, 1 - x)/2."""
+    tent = -sp.Min(x, 1 - x) / 2
+    problem = pibls.Problem(
+        LINE.during(t, 0, 1),
+        [w.diff(t) - sp.Derivative(w.diff(x) + t * MAGNET, x) - tent],
+        [pibls.Dirichlet(w, 0), pibls.Initial(w, 0)],
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    X = np.linspace(0, 1, 41)
+    assert np.abs(solution(X, 0.7) + 0.35 * np.minimum(X, 1 - X)).max() <= min(solution.error.max, 1e-8)
+
+
+@pytest.mark.parametrize("k", [sp.Abs(x - sp.Rational(1, 2)), sp.Max(x - sp.Rational(1, 2), 0)], ids=str)
+def test_what_vanishes_where_it_bends_does_not_jump(k: Any) -> None:
+    assert pibls.Problem(LINE, [k * u.diff(x, 2) + u - 1], [pibls.Dirichlet(u, 0)]).is_linear

@@ -126,3 +126,61 @@ def test_of_an_end_of_the_data_only() -> None:
     problem = pibls.Problem(LINE, [u.diff(x, 2)], [pibls.Dirichlet(u, k * x)], parameters={k: 2.0})
     slope = pibls.solve(problem).sensitivity(k)
     assert slope(0.25) == pytest.approx(0.25)
+
+
+def test_the_estimate_of_one_unknown_has_the_error_of_the_solution_in_it() -> None:
+    """u' = -k u to three digits; the estimate of ∂u/∂k is no narrower when asked of the unknown."""
+    problem = pibls.Problem(
+        LINE, [u.diff(x) + k * v, v.diff(x) - k * u], [pibls.Initial(u, 1), pibls.Initial(v, 0)], {k: 3.0}
+    )
+    solution = pibls.solve(problem, tol=1e-3)
+    slope = solution.sensitivity(k)
+    wide = max(solution[f].error.max for f in (u, v))
+    for f in (u, v):
+        assert slope[f].error.max >= wide
+    assert slope.error.max == max(slope[f].error.max for f in (u, v))
+
+
+def test_across_a_layer_of_material() -> None:
+    """(κ u')' = -1, κ = k | 10: κ s' + ∂κ/∂k u' is continuous, and not κ s'."""
+    kappa = sp.Piecewise((k, x < sp.Rational(1, 3)), (10, True))
+    problem = pibls.Problem(
+        LINE, [pibls.div(kappa * pibls.grad(u)) + 1], [pibls.Dirichlet(u, 0)], parameters={k: 2.0}
+    )
+    C = sp.Symbol("C")
+    f, third, half = -(x**2) / 2 + C * x, sp.Rational(1, 3), sp.Rational(1, 2)
+    right = f / 10 + (half - C) / 10
+    (c,) = sp.solve((f / k - right).subs(x, third), C)
+    exact = sp.lambdify(x, sp.Piecewise((f / k, x < third), (right, True)).subs(C, c).diff(k).subs(k, 2))
+    slope = pibls.solve(problem).sensitivity(k)
+    X = np.linspace(0.01, 0.99, 50)
+    assert np.abs(slope(X) - exact(X)).max() <= slope.error.max <= 1e-12
+
+
+@pytest.mark.parametrize("law", [sp.Piecewise((1, x < k), (0, True)), sp.floor(x + k)])
+def test_a_jump_that_a_parameter_moves_is_refused(law: Any) -> None:
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + law], [pibls.Dirichlet(u, 0)], parameters={k: 0.4})
+    with pytest.raises(pibls.ProblemError, match=r"leaves jumps where they are.* Heaviside"):
+        pibls.solve(problem).sensitivity(k)
+
+
+@pytest.mark.parametrize(
+    ("law", "slope"),
+    [
+        (sp.Heaviside(k - x), 0.18),
+        (sp.sign(k - x), 0.36),
+        (sp.Piecewise((x - k, x > k), (0, True)), -0.054),
+    ],
+    ids=str,
+)
+def test_what_else_a_parameter_moves(law: Any, slope: float) -> None:
+    """u'' = -θ(k - x): ∂u/∂k is Green's function, 0.3 (1 - k) for k = 0.4 at x = 0.3."""
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + law], [pibls.Dirichlet(u, 0)], parameters={k: 0.4})
+    assert pibls.solve(problem).sensitivity(k)(0.3) == pytest.approx(slope, abs=1e-9)
+
+
+def test_what_sympy_cannot_differentiate_is_refused() -> None:
+    domain = pibls.Interval(x, 1, 2)
+    problem = pibls.Problem(domain, [u.diff(x, 2) + sp.besselj(k, x)], [pibls.Dirichlet(u, 0)], {k: 0.4})
+    with pytest.raises(pibls.ProblemError, match=r"sensitivity\(k\): expected terms that SymPy .* besselj"):
+        pibls.solve(problem, tol=1e-4).sensitivity(k)

@@ -12,6 +12,7 @@ from pibls.arrays import Array, PointFunction
 from pibls.problem.linearised import linearised
 from pibls.problem.materials import materials_of, refuse_moving
 from pibls.problem.parameters import find_parameter
+from pibls.search.estimate import ErrorEstimate
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 from pibls.status import Status
@@ -92,15 +93,34 @@ def _solved(solution: Solution) -> Callable[[Any], PointFunction]:
 def _widened(found: Solution, about: Solution) -> Callable[[], Any]:
     """The estimate with the error of u in it: s = -L⁻¹ ∂L/∂k u is as wrong as u is, relative to its size."""
 
-    def estimate() -> Any:
-        own, other = found.error, about.error
-        share = _size(found) / max(_size(about), np.finfo(float).tiny)
-        return replace(own, max=own.max + 2 * share * other.max, l2=own.l2 + 2 * share * other.l2)
+    def estimate() -> ErrorEstimate:
+        own, sizes = found.error, _sizes(about)
+        # What is zero as far as anyone can tell is measured against the others.
+        sizes = np.where(sizes > about.tol * sizes.max(), sizes, max(sizes.max(), np.finfo(float).tiny))
+        errors = [about[u].error for u in about.problem.unknowns]
+        largest = max(e.max / size for e, size in zip(errors, sizes, strict=True))
+        mean = max(e.l2 / size for e, size in zip(errors, sizes, strict=True))
+        each = [
+            replace(e, max=e.max + 2 * largest * size, l2=e.l2 + 2 * mean * size)
+            for e, size in zip(own.each or (own,), _sizes(found), strict=False)
+        ]
+        more = 2 * largest * float(_sizes(found).max())
+        return replace(
+            own,
+            max=max(e.max for e in each),
+            l2=max(e.l2 for e in each),
+            each=tuple(each) if own.each else (),
+            history=tuple((t, e + more) for t, e in own.history),
+        )
 
     return estimate
 
 
-def _size(solution: Solution) -> float:
-    """max|u| over points of the domain."""
+def _sizes(solution: Solution) -> Array:
+    """max|u| of each unknown, over points of the domain."""
     X = solution.problem.domain.interior(256, np.random.default_rng(0))
-    return max(float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns)
+    return np.array([float(np.abs(solution[u](*X.T)).max()) for u in solution.problem.unknowns])
+
+
+def _size(solution: Solution) -> float:
+    return float(_sizes(solution).max())

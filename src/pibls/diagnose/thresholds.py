@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -168,3 +168,25 @@ class WedgeThresholds:
 
 
 WEDGES = WedgeThresholds()
+
+
+@dataclass(frozen=True)
+class BalanceThresholds:
+    """Sources against what flows through the boundary (`diagnose.balance`)."""
+
+    nodes: dict[int, tuple[int, int]] = field(
+        default_factory=lambda: {1: (200, 320), 2: (80, 128), 3: (20, 32)}
+    )
+    """Nodes of two rules along each side, by the number of coordinates."""
+    aside: float = 4e-15  # a rounding of a place, as a share of its distance to the middle
+    tried: int = 3  # functions of which conditions must give the flux …
+    same: float = 1e-7  # … to that share of it
+    apart: float = 1e-4
+    """Of all sources and fluxes: what is missing in a balance that does not hold. What is rounded to five
+    digits by hand holds."""
+    sure: float = 1e-3
+    """The difference of the two rules over what is missing: what they leave of a narrow peak or a jump
+    differs by about all of it, smooth data agree to 1e-9."""
+
+
+BALANCE = BalanceThresholds()

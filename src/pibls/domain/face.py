@@ -126,6 +126,8 @@ def bisected(same: Callable[[Array], Mask], a: Array, b: Array, halvings: int = 
     """Places between a and b, as close as numbers are: where it still is as at a, and where no longer."""
     for _ in range(halvings):
         c = 0.5 * (a + b)
+        if not np.any((c != a) & (c != b)):
+            break
         before = same(c)
         a, b = np.where(before, c, a), np.where(before, b, c)
     return a, b

@@ -25,6 +25,7 @@ _SAMPLES = 2048
 _PAIRS = 64
 _MOST = 1000  # planes of one switch
 _JUMP = 1e-6  # relative
+_FURTHER = 2.0**22  # as far as the two sides of a switch are from each other: |x| is less than _JUMP of that
 _ULPS = 16  # numbers that a root may be off by
 
 
@@ -108,7 +109,7 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
         axes, g = axes_of(switch, place), place.fixed(switch.expression)
         held = [f.form for f in form.fluxes if f.axis in axes]
         sides = sides_of(switch, place)
-        flux = sides is not None and any(_jumps(_terms(f), sides, place) for f in held)
+        flux = sides is not None and any(jumps(_terms(f), sides, place) for f in held)
         if len(axes) == 1:
             found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
         elif sides is not None:
@@ -134,7 +135,7 @@ def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
             ]
             sides = sides_of(switch, place) if highest else None
             for jet, a in highest:
-                if sides is not None and _jumps([a], sides, place):
+                if sides is not None and jumps([a], sides, place):
                     g = place.written(switch.expression)
                     raise ProblemError(
                         form.name,
@@ -275,8 +276,11 @@ def _terms(form: Form) -> list[Any]:
     return [form.rest, *(a for _, a in form.slopes)]
 
 
-def _jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchBox) -> bool:
-    """Whether one of the expressions differs on the two sides; whatever is no coordinate is held."""
+def jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchBox) -> bool:
+    """Whether one of the expressions differs on the two sides; whatever is no coordinate is held.
+
+    What vanishes on both sides, as |x| does, differs there too: it is compared with what it is further off.
+    """
     coordinates = place.variables.coordinates
     fixed = [place.fixed(e) for e in expressions]
     others: Mapping[Any, float] = {
@@ -286,11 +290,13 @@ def _jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: Switch
         )
     }
     function = program([*coordinates, *others], fixed)
+    a, b = sides
+    around = (a, b, a + _FURTHER * (a - b), b + _FURTHER * (b - a))
     with np.errstate(all="ignore"):
-        before, after = (function(*X.T, *others.values()) for X in sides)
-    for p, q in zip(before, after, strict=True):
-        p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
-        size = float(np.abs(np.concatenate([p.ravel(), q.ravel()])).max(initial=0.0))
+        found = [function(*X.T, *others.values()) for X in around]
+    for values in zip(*found, strict=True):
+        p, q, *further = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in values))
+        size = float(np.nan_to_num(np.abs([p, q, *further])).max(initial=0.0))
         if np.any(np.abs(p - q) > _JUMP * size):
             return True
     return False

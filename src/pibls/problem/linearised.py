@@ -14,10 +14,13 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from pibls.arrays import PointFunction
+from pibls.errors import ProblemError
+from pibls.problem.breaks import jumps, sides_of
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn, residual_of
 from pibls.problem.integral import integral
 from pibls.problem.known import is_known
 from pibls.problem.problem import Problem
+from pibls.problem.switches import switches_in
 
 Solved = Callable[[Any], PointFunction]
 """∂^α u, as SymPy writes it ↦ its values at coordinate arrays, in the order of the problem."""
@@ -25,6 +28,7 @@ Solved = Callable[[Any], PointFunction]
 
 def linearised(problem: Problem, parameter: Any, solved: Solved) -> Problem:
     """The problem of ∂u/∂k for this parameter, about a solution."""
+    _refuse_lost(problem, parameter)
     work = _Linearisation(problem, parameter, solved)
     equations = [work.of(residual_of(e, "equations")) for e in problem.equations]
     conditions = [work.condition(c) for c in problem.conditions]
@@ -32,6 +36,29 @@ def linearised(problem: Problem, parameter: Any, solved: Solved) -> Problem:
     there: set[Any] = set().union(*(r.free_symbols for r in residuals))
     values = {k: v for k, v in problem.parameters.items() if k in there}
     return Problem(problem.domain, equations, conditions, values)
+
+
+_STEPS = (sp.Piecewise, sp.floor, sp.ceiling, sp.frac, sp.Mod)
+
+
+def _refuse_lost(problem: Problem, parameter: Any) -> None:
+    """Raise a ProblemError where a parameter moves a jump that SymPy differentiates to nothing."""
+    place = problem.place()
+    inner = place.variables.parameters[list(problem.parameters).index(parameter)]
+    for statement in problem.statements:
+        form = statement.form
+        terms = set().union(*(e.atoms(*_STEPS) for e in (form.rest, *(a for _, a in form.slopes))))
+        for term in sorted(terms, key=sp.default_sort_key):
+            for switch in switches_in(term, place.variables.coordinates, ()):
+                sides = sides_of(switch, place) if inner in switch.expression.free_symbols else None
+                if sides is not None and jumps([term], sides, place):
+                    raise ProblemError(
+                        f"sensitivity({parameter})",
+                        expected="a parameter that leaves jumps where they are",
+                        got=f"one that moves a jump in {statement.name}",
+                        remedy="Write a source that is switched with Heaviside(x - a), whose derivative is "
+                        "known; or describe the jump by a steep smooth function such as tanh.",
+                    )
 
 
 class _Linearisation:
@@ -58,8 +85,8 @@ class _Linearisation:
         marks = {atom: sp.Dummy(real=True) for atom in _atoms(e)}
         plain = e.xreplace(marks)
         back = {mark: self.at_solution(atom) for atom, mark in marks.items()}
-        terms = [sp.diff(plain, m).xreplace(back) * self._direction(a) for a, m in marks.items()]
-        return sp.Add(sp.diff(plain, self._parameter).xreplace(back), *terms)
+        terms = [_diff(plain, m).xreplace(back) * self._direction(a) for a, m in marks.items()]
+        return sp.Add(_diff(plain, self._parameter).xreplace(back), *terms)
 
     def at_solution(self, e: Any) -> Any:
         """e[u] with the known solution in it."""
@@ -90,7 +117,22 @@ class _Linearisation:
         return Condition(self.of(c.residual(self._coordinates)), c.on)
 
     def _slope(self, value: Any) -> Any:
-        return sp.diff(value, self._parameter) if isinstance(value, sp.Expr) else sp.Integer(0)
+        return _diff(value, self._parameter) if isinstance(value, sp.Expr) else sp.Integer(0)
+
+
+def _diff(e: Any, symbol: Any) -> Any:
+    """∂e/∂symbol of real symbols: SymPy leaves the derivative of a sign open where they may be complex."""
+    real = {s: sp.Dummy(str(s), real=True) for s in {symbol, *e.free_symbols} if not s.is_real}
+    slope = sp.diff(e.xreplace(real), real.get(symbol, symbol)).xreplace({d: s for s, d in real.items()})
+    left = [d for d in slope.atoms(sp.Derivative, sp.Subs) if not is_known(d.expr)]
+    if left:
+        raise ProblemError(
+            f"sensitivity({symbol})",
+            expected="terms that SymPy can differentiate by it",
+            got=left[0].expr,
+            remedy="Take differences instead: pibls.sweep(problem, {k: [k0 - h, k0 + h]}).",
+        )
+    return slope
 
 
 def _atoms(e: Any) -> list[Any]:

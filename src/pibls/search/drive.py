@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
+from pibls.diagnose.balance import Imbalance, imbalance_of
 from pibls.diagnose.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
@@ -37,14 +38,13 @@ from pibls.search.evolutions.growth import growth_of, told_at_outflow
 from pibls.search.loop import Search
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
-from pibls.search.thresholds import DEFAULT, GROWTH
+from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
 from pibls.solver import GaussNewton, LeastSquares, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
-_CLEARLY = 1e-2  # of its terms: what a rough solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -103,6 +103,10 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         problem.derived["growth"] = growth_of(lowered, domain)
     if problem.derived["growth"] is not None:
         return _unstable(problem, request, budget)
+    if "imbalance" not in problem.derived:
+        problem.derived["imbalance"] = imbalance_of(lowered, domain)
+    if problem.derived["imbalance"] is not None:
+        return _unbalanced(problem, request, budget)
     if "corners" not in problem.derived:
         wedges = worst_wedges(lowered, domain)
         found = () if wedges else worst_corners(lowered, domain)
@@ -158,6 +162,15 @@ def _unstable(problem: Problem, request: Request, budget: Budget) -> Answer:
     return replace(answer, status=Status.UNSTABLE, estimator=lambda: UNCHECKED, notes=notes)
 
 
+def _unbalanced(problem: Problem, request: Request, budget: Budget) -> Answer:
+    """What has no solution, whatever the functions: a few waves come as close as they can."""
+    few = replace(budget, max_nodes=min(budget.max_nodes, LOOP.few * lower(problem).unknowns))
+    answer = _searched(_bench(problem, request), request, few, None, divided=False)
+    found: Imbalance = problem.derived["imbalance"]
+    notes = answer.notes | {"imbalance": (found.name, found.sources, found.through)}
+    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
+
+
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
     """What begins with more than it needs is followed without that, and judged by it."""
     names = {r.name for r in surplus}
@@ -167,7 +180,7 @@ def _without(problem: Problem, surplus: list[Residual], request: Request, budget
     # A contradiction shows in a rough solution as well as in a good one.
     rough = replace(request, tol=max(request.tol, DEFAULT.loose))
     if rough.tol > request.tol:
-        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _CLEARLY)
+        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), DEFAULT.rough)
         if answer.status is Status.NO_SOLUTION:
             return answer
     return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
@@ -235,7 +248,7 @@ def _lost(
     layers: tuple[tuple[float, float], ...] = (),
 ) -> float | None:
     """The time from which no digit is left, if there is one; in layers nothing is promised."""
-    if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
+    if not error.history or max(e for _, e in error.history) <= DEFAULT.fits * size:
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
@@ -244,7 +257,7 @@ def _lost(
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    gone = errors > DEFAULT.lost * sizes
+    gone = errors > DEFAULT.fits * sizes
     for a, b in layers:
         gone &= (times < min(a, b)) | (times > max(a, b))
     late = np.flatnonzero(gone)

@@ -2,7 +2,8 @@ r"""M(x) [∂ₙ^(m-1) u] = -s(x), [n·F] = -s(x): what a source on a plane, s �
 
 Of each unknown only the derivative below its highest one, of the order m across the plane, jumps; M holds
 what the highest ones are multiplied with. An equation without any of those says itself how they jump: of
-u_x + v_y = 0 it is [u_x] = 0. Where an equation keeps a flux, it is the flux that jumps by the strength.
+u_x + v_y = 0 it is [u_x] = 0. Where an equation keeps a flux, it is the flux that jumps by the strength, and
+what of it is given may jump by itself: of (u' + g)' = 0 it is [u'] = -[g].
 """
 
 from __future__ import annotations
@@ -14,15 +15,22 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.system.traces import Trace, orders_across
+from pibls.system.traces import Trace, beside, orders_across
 
 _NONE = 1e-10
 """A singular value beside the largest, or a jump beside the sources, that is none."""
 
 
-def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trace, Array], Array]:
-    """How much larger a trace is on the upper side of a plane with sources."""
+def jump_at(
+    lowered: LoweredProblem, plane: tuple[int, float], extent: float
+) -> Callable[[Trace, Array], Array] | None:
+    """How much larger a trace is on the upper side of a plane; None where nothing jumps.
+
+    ``extent`` is that of the domain across the plane.
+    """
     faces, axis = lowered.interfaces, plane[0]
+    if plane not in faces.jumping and all(where != plane for _, where, _ in faces.sources):
+        return None
     equations = [r for r in lowered.residuals if r.region.is_inside]
     orders = orders_across(lowered, axis, lambda r: r.is_inside)
 
@@ -34,12 +42,21 @@ def jump_at(lowered: LoweredProblem, plane: tuple[int, float]) -> Callable[[Trac
                 s[:, i] += strength.rest(X, np.zeros_like(X), strength.known_data(X), none)
         if trace.flux is not None:
             rows = [i for i, _, f, outermost in faces.fluxes if f is trace.flux and outermost]
-            return np.asarray(-s[:, rows].sum(axis=1))
-        if trace.order != orders[trace.unknown] - 1:
+            above, below = (_given(trace, beside(X, axis, extent, upper)) for upper in (True, False))
+            return np.asarray(below - above - s[:, rows].sum(axis=1))
+        if trace.order != orders[trace.unknown] - 1 or not s.any():
             return np.zeros(len(X))
         return _jumps(equations, orders, axis, X, s)[:, trace.unknown]
 
     return jump
+
+
+def _given(trace: Trace, X: Array) -> Array:
+    """What of a flux does not depend on the solution; of one that is not linear it stands in its own rows."""
+    flux = trace.flux
+    if flux is None or trace.is_bent:
+        return np.zeros(len(X))
+    return flux.rest(X, np.zeros_like(X), flux.known_data(X), np.empty((0, len(X))))
 
 
 def _jumps(equations: Sequence[Residual], orders: tuple[int, ...], axis: int, X: Array, s: Array) -> Array:

@@ -134,8 +134,7 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Joint
         if joint.shift or plane in faces.jumping:
             fluxes = [f for _, a, f, _ in faces.fluxes if a == axis and plane in faces.jumping]
             traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
-        jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
-        wanted.append(Wanted(joint, traces, nodes, extents[axis], jump))
+        wanted.append(Wanted(joint, traces, nodes, extents[axis], jump_at(lowered, plane, extents[axis])))
     return tied(wanted, domain.contains)
 
 

@@ -31,7 +31,7 @@ def ties_in(places: Places, found: Resolution) -> list[LineStatement]:
             continue
         fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
         traces = traces_of(places.orders[0], joint.axis, fluxes)
-        jump = jump_at(lowered, plane) if any(p == plane for _, p, _ in faces.sources) else None
+        jump = jump_at(lowered, plane, float(np.ptp(places.bench.box[joint.axis])))
         out.append(_tie(places, [joint], traces, jump, found))
     if plain:
         out.append(_tie(places, plain, traces_of(places.orders[0], plain[0].axis, []), None, found))
