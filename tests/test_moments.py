@@ -175,10 +175,10 @@ def test_a_kinked_payoff(backwards: bool) -> None:
 
 
 def test_a_string_at_rest_whose_end_is_moved_later() -> None:
-    """What a pulse at t = 1/2 is at the start, 1e-174, contradicts nothing: no kink travels."""
-    pulse = sp.exp(-((40 * (t - sp.Rational(1, 2))) ** 2))
+    """What a pulse at t = 1/2 is at the start, 1e-44, contradicts nothing: no kink travels."""
+    pulse = sp.exp(-((20 * (t - sp.Rational(1, 2))) ** 2))
     problem = pibls.Problem(
-        pibls.Interval(x, 0, 1).during(t, 0, sp.Rational(7, 10)),
+        pibls.Interval(x, 0, 1).during(t, 0, sp.Rational(3, 5)),
         [u.diff(t, 2) - u.diff(x, 2)],
         [
             pibls.Dirichlet(u, pulse, on=sp.Eq(x, 0)),
@@ -190,7 +190,7 @@ def test_a_string_at_rest_whose_end_is_moved_later() -> None:
     solution = pibls.solve(problem, tol=1e-5)
     assert solution.converged
     X, T = problem.domain.interior(1000, np.random.default_rng(0)).T
-    error = np.abs(solution(X, T) - np.exp(-((40 * (T - X - 0.5)) ** 2))).max()
+    error = np.abs(solution(X, T) - np.exp(-((20 * (T - X - 0.5)) ** 2))).max()
     assert error <= min(1e-5, solution.error.max)
 
 
