@@ -170,7 +170,7 @@ def test_cells_are_halved_until_they_resolve_a_layer() -> None:
     tree = CellTree.over(np.array([[0.0, 1.0], [0.0, 1.0]]))
     fine = towards(tree, (LayerPlane(0, 0.0, 1000.0),), 10)
     assert 8 <= len(fine) <= 14
-    for rate, least, most in ((1e9, 2.0**-16, 2.0**-9), (100.0, 0.02, 0.07)):
+    for rate, least, most in ((1e9, 2e-9, 7e-9), (100.0, 0.02, 0.07)):
         walls = Walls(np.array([[0.3, 0.0]]), np.array([rate]))
         lengths = [np.ptp(box[0]) for box in walls.towards(tree, 10, 10_000).boxes]
         assert least < min(lengths) < most
@@ -255,7 +255,7 @@ def test_what_cells_and_products_may_have_and_take() -> None:
     assert 50_000 <= cells()._most <= 200_000
     first = CellPlan(plan(1e-8, plane()).bench, Budget(0.0, None, 4000)).offer()
     assert first is not None
-    assert 0.012 < first.work < 0.04
+    assert 0.003 < first.work < 0.02
     linear, bent = (ProductPlan(square(name), Budget(0.0, None, 4000)) for name in ("layers", "bent"))
     assert 2_000_000 <= linear._most <= 8_000_000
     offers = [one.offer() for one in (linear, bent)]

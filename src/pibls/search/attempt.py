@@ -95,7 +95,7 @@ def attempt(
     lowered, inversion = bench.lowered, None
     if points is None:
         inversion = bench.inversion if method is None else None
-        rough = start is not None and start.relative > bench.limits.rough_above
+        rough = start is not None and start.relative > bench.limits.rough
         points = default_points(spec, bench.domain, COUNTS.rough if rough else bench.density)
     # Overflow on the way of a nonlinear solve is looked for, and stepped back from, where it happens.
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
@@ -254,6 +254,6 @@ def _solve(
         nothing = np.empty(0)
         relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
         # A guess that is a solution already is not smoothed away by the first step.
-        relative = relative if relative < bench.limits.rough_above else 1.0
+        relative = relative if relative < bench.limits.rough else 1.0
         return warm(whole, _seen(guess, bench), nothing, relative, plain)
     return from_scratch(whole, plain, bench, rng)

@@ -94,7 +94,7 @@ class Budget:
         pieces = self._last, spent - self._asked
         self._last, self._asked = pieces[1], spent
         # What is asked of the same step again and again takes about as long as it did: two steps tell.
-        if limit is not None and (spent > limit or spent + min(pieces) > LOOP.beyond * limit):
+        if limit is not None and (spent > limit or spent + min(pieces) > LOOP.slack * limit):
             raise OutOfTimeError
         if self.callback is not None and self.spent > self._told + LOOP.silence:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.search.thresholds import FAMILY
+from pibls.search.thresholds import DEFAULT, FAMILY
 
 
 def coupled(lowered: LoweredProblem, domain: Domain, box: Array) -> tuple[tuple[int, ...], ...]:
@@ -56,7 +56,7 @@ def _mixed(r: Residual, X: Array, Y: Array, i: int, j: int, side: tuple[int, flo
                 found = r.rest(Z, normals, r.known_data(Z), none)
             values.append(found if a == b else -found)
             size = max(size, float(np.nan_to_num(np.abs(found)).max()))
-    return float(np.nan_to_num(np.abs(np.sum(values, axis=0))).max()) > FAMILY.nothing * size
+    return float(np.nan_to_num(np.abs(np.sum(values, axis=0))).max()) > DEFAULT.small * size
 
 
 def _cliques(near: list[set[int]]) -> tuple[tuple[int, ...], ...]:

@@ -45,7 +45,6 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
-_CLEARLY = 1e-2  # of its terms: what a rough solution may miss of a condition that it was not asked for
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -181,7 +180,7 @@ def _without(problem: Problem, surplus: list[Residual], request: Request, budget
     # A contradiction shows in a rough solution as well as in a good one.
     rough = replace(request, tol=max(request.tol, DEFAULT.loose))
     if rough.tol > request.tol:
-        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), _CLEARLY)
+        answer = _judged_by(problem, surplus, request, _run(reduced, rough, budget), DEFAULT.rough)
         if answer.status is Status.NO_SOLUTION:
             return answer
     return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
@@ -249,7 +248,7 @@ def _lost(
     layers: tuple[tuple[float, float], ...] = (),
 ) -> float | None:
     """The time from which no digit is left, if there is one; in layers nothing is promised."""
-    if not error.history or max(e for _, e in error.history) <= DEFAULT.lost * size:
+    if not error.history or max(e for _, e in error.history) <= DEFAULT.fits * size:
         return None
     times, errors = np.array(error.history).T
     sizes = np.full(len(times), size)
@@ -258,7 +257,7 @@ def _lost(
         order = np.argsort(times)
         u = np.abs(unknowns_at(*found.function, times[order][:, None], len(found.sizes))).max(axis=0)
         sizes[order] = np.minimum(np.maximum.accumulate(u), size)
-    gone = errors > DEFAULT.lost * sizes
+    gone = errors > DEFAULT.fits * sizes
     for a, b in layers:
         gone &= (times < min(a, b)) | (times > max(a, b))
     late = np.flatnonzero(gone)

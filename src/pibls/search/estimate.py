@@ -169,9 +169,13 @@ def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None
 
 
 def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
-    """The largest difference in each of a number of stretches of time."""
+    """The largest difference in each of a number of stretches of time, and in those beside it.
+
+    What a window leaves begins with it: a stretch that ends with a few places of the next window was 24 times below.
+    """
     order = np.argsort(t, kind="stable")
     worst = np.abs(difference).max(axis=0)[order]
     edges = np.linspace(0, len(t), min(_BINS, len(t)) + 1).astype(int)
-    errors = safety * np.maximum.reduceat(worst, edges[:-1]) + floor
+    largest = np.pad(np.maximum.reduceat(worst, edges[:-1]), 1)
+    errors = safety * np.maximum(np.maximum(largest[:-2], largest[1:-1]), largest[2:]) + floor
     return tuple(zip(t[order][edges[1:] - 1].tolist(), errors.tolist(), strict=True))

@@ -175,7 +175,7 @@ class Search:
                     self._at_the_end()
                     return
             expected = self.budget.pace(plan) * offer.work
-            if self.found is not None and expected > max(self.budget.spent, LOOP.short):
+            if self.found is not None and expected > max(self.budget.spent, LOOP.silence):
                 now = self.found
                 self.budget.tell(
                     Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
@@ -183,7 +183,7 @@ class Search:
             plan.hear_of(self.found)
             plan.advance()
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
-                math.inf if plan.is_last_word else LOOP.rounding
+                math.inf if plan.is_last_word else self.bench.limits.small
             )
             if at_floor and plan.is_last_word and self.around is not None:
                 before = len(self.plans)
@@ -241,7 +241,7 @@ class Search:
                 return
         # What is added for weak corners explains no contradiction: it has no say in this.
         usual = [plan for plan in self.plans if plan is not self.weak]
-        poor = self.found is None or self.found.relative > LOOP.poor
+        poor = self.found is None or self.found.relative > self.bench.limits.rough
         if (
             self.bench.pieced is None
             and self.bench.lowered.is_linear

@@ -73,7 +73,7 @@ class Plan(ABC):
     def made_no_progress(self) -> bool:
         """Whether its last attempt was no better than its first ones, and none was any good."""
         few = len(self.marks) < self.tries
-        return not few and min(self.marks) > LOOP.poor and self.marks[-1] > 0.3 * self.marks[0]
+        return not few and min(self.marks) > self.bench.limits.rough and self.marks[-1] > 0.3 * self.marks[0]
 
     @property
     def finds_nothing(self) -> bool:
@@ -149,7 +149,7 @@ class Plan(ABC):
             return
         late, stopped = self.status is Status.TIME_LIMIT, self.status is Status.STOPPED
         # What went on past a pole is no better for that: its estimate says so.
-        lost = self.excess(best, error) > self.bench.limits.lost
+        lost = self.excess(best, error) > self.bench.limits.fits
         if error.max < self.error.max if not (late or stopped) else late or not lost:
             self.best, self.error, self.notes = best, error, notes
             self.status = Status.FLOOR if stopped else self.status

@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import time_of
 from pibls.search.bench import Bench
-from pibls.search.thresholds import RATES
+from pibls.search.thresholds import DEFAULT, RATES
 from pibls.space import Branch, CellTree, Node, graded
 
 
@@ -122,12 +122,11 @@ class Walls:
                 box, [i for i in range(len(box)) if length[i] > 0.6 * length.max()], box.mean(axis=1), 1
             )
 
-        for _ in range(RATES.deepest):
+        while True:
             finer = tree.refine(divide)
             if len(finer) == len(tree) or len(finer) > most:
                 return tree
             tree = finer
-        return tree
 
 
 def walls_of(bench: Bench) -> Walls:
@@ -174,7 +173,7 @@ def towards(tree: CellTree, found: tuple[LayerPlane, ...], degree: int) -> CellT
             length = high - low
             if not low <= site.level <= high or length * site.rate <= limit:
                 continue
-            if length < RATES.finest * (tree.box[site.axis][1] - tree.box[site.axis][0]):
+            if length < DEFAULT.shortest * (tree.box[site.axis][1] - tree.box[site.axis][0]):
                 continue
             within = low + 1e-3 * length < site.level < high - 1e-3 * length
             level = site.level if within else 0.5 * (low + high)

@@ -19,6 +19,7 @@ from pibls.linalg.matrix import is_finite
 from pibls.search.bench import Bench
 from pibls.search.thresholds import STARTS
 from pibls.solver import GaussNewton, Outcome
+from pibls.solver.protocol import LEVELS
 from pibls.space import Space, Whole
 from pibls.status import Status
 from pibls.system.streaming import StreamedSystem
@@ -90,7 +91,7 @@ def from_scratch(
         raise ProblemError(
             "problem",
             expected="equations that are finite for some start: the data, or a constant",
-            got=f"infinite or undefined terms at the data and at each of {STARTS.levels}",
+            got=f"infinite or undefined terms at the data and at each of {LEVELS}",
             remedy="Give a start with guess=…, or rewrite the equation without the singularity.",
         )
     return best
@@ -103,7 +104,7 @@ def _candidates(
     if w is not None:
         yield system.values(w), w
     columns = system.shape[1]
-    for u in STARTS.levels:
+    for u in LEVELS:
         v = system.level(u)
         # With singular functions the first step is not to be damped: without what they bring at second
         # order the residual beside a corner is larger after it than before.

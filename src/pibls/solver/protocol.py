@@ -72,19 +72,20 @@ def cost_of(r: Array) -> float:
     return value if np.isfinite(value) else np.inf
 
 
-_LEVELS = (0.0, 1.0, -1.0, 0.1)
+LEVELS = (0.0, 1.0, -1.0, 0.1)
+"""Constants from which a nonlinear problem is started, one after another."""
 
 
 def starting_values(system: Equations) -> Array:
     """v of a constant about which the system can be linearised: zero, unless it is singular there."""
-    for u in _LEVELS:
+    for u in LEVELS:
         v = system.level(u)
         if all(is_finite(part) for part in system.linearise(v)):
             return v
     raise ProblemError(
         "problem",
         expected="equations that are finite for some constant value of the unknowns",
-        got=f"infinite or undefined terms at each of {_LEVELS}",
+        got=f"infinite or undefined terms at each of {LEVELS}",
         remedy="Rewrite the equation without the singularity, for example multiply it out.",
     )
 

@@ -23,7 +23,7 @@ from pibls.basis.splines import Splines
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
-from pibls.search.thresholds import AXES, RATES, SIZES
+from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice
 from pibls.system.boxed import BoxCondition, Boxed
 
@@ -144,7 +144,7 @@ def _finer(
     middle, last = (math.ceil(share * n) for share in AXES.levels)
     rate = (logs[:, middle] - logs[:, last]) / (last - middle)
     whole = edges[-1] - edges[0]
-    open_ = (missing > 0) & (np.diff(edges) > AXES.shortest * whole)
+    open_ = (missing > 0) & (np.diff(edges) > DEFAULT.shortest * whole)
     slow = open_ & _falls_as_power(logs)
     ends = np.zeros(P, dtype=bool)
     ends[[0, -1]] = True

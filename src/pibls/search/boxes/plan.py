@@ -23,7 +23,7 @@ from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.boxes.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
-from pibls.search.thresholds import CELLS, PRODUCTS
+from pibls.search.thresholds import CELLS, LOOP, PRODUCTS
 from pibls.search.work import eliminated, multiplied
 from pibls.solver import Outcome
 from pibls.solver.products import SolvedProducts, solved
@@ -69,7 +69,7 @@ class ProductPlan(Plan):
         return self.budget.max_nodes**2 // PRODUCTS.share
 
     def offer(self) -> Offer | None:
-        if self.boxed is None or self.status is not None or self._ended or self._rounds >= PRODUCTS.rounds:
+        if self.boxed is None or self.status is not None or self._ended or self._rounds >= LOOP.rounds:
             return None
         if self.axes is None or self._last is None:
             usual = PRODUCTS.usual[self.bench.lowered.dimension] * (
@@ -169,9 +169,9 @@ class ProductPlan(Plan):
             # Errors fall as tails do.
             worst = max(float(tail_of(S).max()) for S in spectra)
             share = (
-                max(0.5 * bench.tol / excess, PRODUCTS.least_share)
+                max(0.5 * bench.tol / excess, bench.limits.cell_share)
                 if math.isfinite(excess)
-                else PRODUCTS.least_share
+                else bench.limits.cell_share
             )
             self._refine(spectra, share * worst)
 

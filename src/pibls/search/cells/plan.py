@@ -26,7 +26,7 @@ from pibls.search.estimate import Where, at_least, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, walls_of, waves_across
 from pibls.search.singular.cornered import Cornered
-from pibls.search.thresholds import CELLS
+from pibls.search.thresholds import CELLS, LOOP, STARTS
 from pibls.search.work import divided
 from pibls.solver import GaussNewton, Outcome
 from pibls.solver.protocol import starting_values
@@ -84,7 +84,7 @@ class CellPlan(Plan):
         d = self.bench.lowered.dimension
         if not sums_divide(self.bench):
             return None
-        if self.status is not None or d not in NODES or self._rounds >= CELLS.rounds:
+        if self.status is not None or d not in NODES or self._rounds >= LOOP.rounds:
             return None
         if self._last is None:
             usual = CELLS.usual[d] * self.bench.lowered.unknowns
@@ -93,7 +93,7 @@ class CellPlan(Plan):
                 CELLS.first[d] ** d,
                 NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns,
             )
-            work = divided(first, int(CELLS.with_faces * first * each), 0, 1)
+            work = divided(first, first * each, 0, 1)
             return Offer(work, usual if self.bench.evolution is None else CELLS.last * usual)
         assert self.sized is not None
         done, work, worst = self._last
@@ -281,7 +281,7 @@ class CellPlan(Plan):
             start = system.values_of(*before.function)
             return quick.descend(system, start, before.relative)
         outcome = quick.descend(system, starting_values(system))
-        if outcome.status is Status.STALLED and not outcome.relative < CELLS.resolved:
+        if outcome.status is Status.STALLED and not outcome.relative < STARTS.astray:
             return usual.solve(system, self.bench.stream(3, 2000 + self._key))
         return outcome
 
@@ -350,7 +350,7 @@ class CellPlan(Plan):
             done.append((float(indicator[number]), levels))
             if singular:
                 axes = list(range(len(box)))
-            elif levels == 1 and indicator[number] < CELLS.rough:
+            elif levels == 1 and indicator[number] < self.bench.limits.rough:
                 missing = math.log10(float(indicator[number]) / limit)
                 steep = steepness(self._frames, found, number, box, along)
                 falls = steep / degree_in(sized.nodes[number], len(box))
@@ -377,6 +377,6 @@ class CellPlan(Plan):
         if few and excess > 10.0:
             return 3
         assert self._last is not None
-        if self._rounds < 3 or self._rate > CELLS.smooth or self._last[2] > CELLS.rough:
+        if self._rounds < 3 or self._rate > CELLS.smooth or self._last[2] > self.bench.limits.rough:
             return 1
         return int(min(max(0.5 * math.log10(max(excess, 1.0)) / max(self._rate, 0.3), 1.0), 4.0))

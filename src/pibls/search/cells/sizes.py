@@ -16,7 +16,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.cells.divided import Reference
-from pibls.search.thresholds import SIZES
+from pibls.search.thresholds import DEFAULT, SIZES
 from pibls.space import Cells, CellTree, Node
 from pibls.space.spectrum import degree_in
 from pibls.system.traces import degree_of
@@ -27,8 +27,7 @@ NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
 
 def first_level(tol: float) -> int:
     """Where the numbers of functions begin."""
-    limit, loose, tight = SIZES.first
-    return tight if tol < limit else loose
+    return int(tol < DEFAULT.tight)
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +111,7 @@ class Sized:
         now, then = NODES[d][level], NODES[d][level + 1]
         degree = degree_in(now, d)
         more = fall * (degree_in(then, d) - degree)
-        halved = SIZES.halving * degree
+        halved = math.log10(2.0) * degree
         others = np.delete(tails, axes).max(initial=0.0)
         if others > 0:  # then these are what is left
             halved = min(halved, math.log10(tails.max() / others))

@@ -9,7 +9,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, waves_from
-from pibls.search.thresholds import LINES
+from pibls.search.thresholds import DEFAULT, LINES
 from pibls.space import CellTree, Node, crossed, graded
 
 
@@ -82,7 +82,7 @@ class Grading:
         mark = LINES.hardest * float(across.max())
 
         def division(number: int, cell: Array) -> Node:
-            if across[number, 0] < mark or np.ptp(cell[axis]) < LINES.smallest * np.ptp(box):
+            if across[number, 0] < mark or np.ptp(cell[axis]) < DEFAULT.shortest * np.ptp(box):
                 return None
             touching = [end for end in map(float, cell[axis]) if end in ends]
             if len(touching) != 1:

@@ -19,7 +19,7 @@ from pibls.domain import Domain, box_of
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.regions.points import Points
 from pibls.search.evolution import Evolution, evolution_of
-from pibls.search.thresholds import GROWTH
+from pibls.search.thresholds import GROWTH, RATES
 
 
 def growth_of(lowered: LoweredProblem, domain: Domain) -> float | None:
@@ -34,19 +34,19 @@ def growth_of(lowered: LoweredProblem, domain: Domain) -> float | None:
     if any(any(j.alpha) for r in inside for j in r.nonlinear):
         return None
     axis, box = evolution.axis, box_of(domain)
-    X = np.asarray(domain.interior(GROWTH.places, np.random.default_rng(0)), dtype=float)
+    X = np.asarray(domain.interior(RATES.samples, np.random.default_rng(0)), dtype=float)
     tables = [r.coefficients(X, np.zeros_like(X), r.known_data(X)) for r in inside]
     # Where coefficients are the same everywhere, one place is enough.
     places = np.unique(np.concatenate(tables), axis=1, return_index=True)[1]
     space = [i for i in range(len(box)) if i != axis]
     lengths = box[space, 1] - box[space, 0]
-    ends = [GROWTH.fine, GROWTH.finest]
+    ends = [GROWTH.fine, 10.0 * GROWTH.fine]
     gained = []
     for signs in itertools.product((0.0, 1.0), repeat=len(space)):
         if not any(signs):
             continue
         rates = np.array([[_rate(inside, tables, n, evolution, w * np.array(signs) / lengths, space)
-                           for w in (*ends, GROWTH.seen)] for n in places])  # fmt: skip
+                           for w in (*ends, 20.0 * math.pi)] for n in places])  # fmt: skip
         if not np.isfinite(rates).all():
             return None
         if np.all((rates[:, 0] > 0) & (rates[:, 1] > GROWTH.faster * rates[:, 0])):
@@ -101,7 +101,7 @@ def told_at_outflow(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
         plain = len(r.linear) == 1 and not r.nonlinear and not any(r.linear[0].alpha)
         if not plain or not r.region.is_boundary or i in evolution.beginning:
             continue
-        points = r.region.place(domain, Points(1, GROWTH.places, 1), np.random.default_rng(0))
+        points = r.region.place(domain, Points(1, RATES.samples, 1), np.random.default_rng(0))
         X, normals = points.sites[0], points.normals
         a = equation.coefficients(X, np.zeros_like(X), equation.known_data(X))
         carried, rate = np.zeros(len(X)), np.zeros(len(X))

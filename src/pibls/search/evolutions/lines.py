@@ -192,7 +192,7 @@ class LineFollower(March[Held, Resolution]):
             if across.max() <= wanted or finer is None:
                 break
             before, state = state, self._beginning.at(finer)
-            if across.max() <= LINES.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
+            if across.max() <= MARCH.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
                 self._rounding = 3.0 * float(across.max())
                 return before
             if finer.repeated == (True,) and across.max() <= LINES.seam * self.demand.tail:
@@ -250,7 +250,7 @@ class LineFollower(March[Held, Resolution]):
                     self.layers.pop(t, None)  # it was hard for another reason
                 return self._accepted(solved, along / easing.factor, across / easing.factor)
             worst = max(along / asked.tail, wide / asked.tail, between / asked.residual)
-            if begins and attempt == LINES.hard and not layered and along > asked.tail:
+            if begins and attempt == MARCH.hard and not layered and along > asked.tail:
                 layered, h, easing.before = True, LINES.first[in_cells] * total, None
                 continue
             if layered and wide > asked.tail:

@@ -170,7 +170,7 @@ def faded(noise: float) -> float:
 
 def left_by_newton(tail: float) -> float:
     """What Newton's method may leave in a window whose tail may be that large."""
-    return max(MARCH.left * tail, 1e-15)
+    return max(MARCH.left[0] * tail, 1e-15)
 
 
 def shortened(asked: Demand, along: float, between: float, moments: int) -> float:

@@ -21,7 +21,7 @@ from pibls.search.evolutions.contraction import Contraction, extended, series_of
 from pibls.search.evolutions.followed import Window
 from pibls.search.evolutions.march import Course, NoWindowError
 from pibls.search.evolutions.resolution import Resolution
-from pibls.search.thresholds import LINES
+from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import Stages
 from pibls.system.axial import Axial
 from pibls.system.lines import Lines, Moments
@@ -74,8 +74,8 @@ class WindowSolver:
     left: float = 0.0
     """What Krylov's steps may have left in the last window, relative."""
     factors: Factors | None = field(default=None, repr=False)
-    _varied: int = 0
-    """For how many more matrices means over space are not tried: the coefficients vary too much."""
+    _varied: bool = False
+    """Whether means over space do not serve: the coefficients vary too much."""
 
     @cached_property
     def course(self) -> Course:
@@ -105,7 +105,7 @@ class WindowSolver:
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
         going = Contraction()
-        for step in range(LINES.cheap_steps):
+        for step in range(MARCH.steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             R = moments.residual(rates)
             if not np.isfinite(R).all():
@@ -114,7 +114,7 @@ class WindowSolver:
                 old, fresh = self._factored(moments, rates, state.resolution, h), True
             if step == 0:
                 going.ratio = 1e-9 if old.is_whole and moments.has_operator(old.weights) else 0.1
-            share = LINES.left[lines.highest > 1] if old.in_steps else LINES.left[1]
+            share = MARCH.left[lines.highest > 1] if old.in_steps else MARCH.left[1]
             self.left = share * self.tail if old.in_steps else 0.0
             change, left = self._change(old, moments, rates, R, max(share * self.tail, 2e-16) * size)
             going.hear(float(np.sqrt(np.einsum("ckns,ckns->cks", change, change).max())))
@@ -136,7 +136,7 @@ class WindowSolver:
             elif going.is_slower(LINES.cheap_contraction):
                 if lines.columns > LINES.whole:
                     raise NoWindowError
-                self._varied = LINES.cheap_again
+                self._varied = True
                 old = None
         else:
             raise NoWindowError
@@ -206,7 +206,6 @@ class WindowSolver:
                 solver = Shifted.of(operator.parts(), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
-        self._varied = max(self._varied - 1, 0)
         whole = in_steps or solver.is_exact
         self.factors = Factors(found, h, operator.weights, solver, whole, in_steps, moving)
         return self.factors

@@ -20,7 +20,7 @@ from pibls.search.evolution import jumps_in_time
 from pibls.search.evolutions.followed import LATE, Demand, Followed, floor_of
 from pibls.search.evolutions.ways import InMoments, Way
 from pibls.search.plan import Offer, Plan
-from pibls.search.thresholds import FOLLOWING
+from pibls.search.thresholds import FOLLOWING, LOOP
 from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -144,7 +144,7 @@ class WindowPlan(Plan):
         self._key += 1
         assert self.demand is not None
 
-        until = self.budget.until(*(FOLLOWING.first if before is None else FOLLOWING.second))
+        until = self.budget.until(*((FOLLOWING.first, 1.0) if before is None else (1.0, LOOP.slack)))
 
         def check(t: float, windows: int, cells: int) -> None:
             self.budget.check(until)
@@ -202,7 +202,7 @@ class WindowPlan(Plan):
                 keep &= False
             points[region] = chosen.select(keep)
         X = self._where(followed, layers).all
-        X = X[:: _every(X, followed, FOLLOWING.judged)]
+        X = X[:: _every(X, followed, FOLLOWING.compared)]
         points[Inside()] = PointSet((X,), np.zeros_like(X))
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()

@@ -116,7 +116,7 @@ class RoomPlaces:
         e, lowered = bench.evolution, bench.lowered
         if e is None or time_of(bench.domain) is None or e.axis != lowered.dimension - 1:
             return None
-        if lowered.dimension not in ROOMS.most:
+        if lowered.dimension not in ROOMS.spare:
             return None
         if any(axis != e.axis for axis, _ in lowered.interfaces.planes):
             return None

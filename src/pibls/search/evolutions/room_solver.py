@@ -20,7 +20,7 @@ from pibls.search.evolutions.contraction import Contraction, extended, series_of
 from pibls.search.evolutions.followed import Window
 from pibls.search.evolutions.march import Course, NoWindowError, left_by_newton
 from pibls.search.evolutions.room import Room, RoomPlaces
-from pibls.search.thresholds import LINES, ROOMS
+from pibls.search.thresholds import MARCH, ROOMS
 from pibls.solver.stages import Stages
 from pibls.space import Whole
 from pibls.system.lines import Moments
@@ -100,7 +100,7 @@ class RoomSolver:
             old = None
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
         going = Contraction()
-        for step in range(LINES.steps):
+        for step in range(MARCH.steps):
             rates = st.rates(U, state.rates, lines.highest, h)
             if old is None:
                 old, fresh = self._factored(moments, rates, room, h), True

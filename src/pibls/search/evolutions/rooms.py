@@ -93,7 +93,7 @@ class RoomFollower(March[RoomState, int]):
 
     def _finer(self, degree: int, wanted: int | None = None) -> int | None:
         """The next degree, ``wanted`` if it may be that; None where there may be no more functions."""
-        most = ROOMS.most[self.places.bench.lowered.dimension]
+        most = ROOMS.most
         usual = int(ROOMS.more * degree) + 1
         for better in (usual if wanted is None else wanted, usual, degree + 2):
             if self.places.columns(better) <= most:
@@ -102,7 +102,7 @@ class RoomFollower(March[RoomState, int]):
 
     def _steepest(self, degree: int) -> int:
         """The degree of a beginning that does not fit."""
-        most = ROOMS.layered[self.places.bench.lowered.dimension]
+        most = ROOMS.layered
         while self.places.columns(degree + 1) <= most:
             degree += 1
         return degree
@@ -124,9 +124,9 @@ class RoomFollower(March[RoomState, int]):
             across = self._across(state.room, np.moveaxis(state.rates, 0, -1), self._scale(state))
             if across <= wanted:
                 return state
-            if before is not None and 0.5 * before[1] < across < ROOMS.rounding:
+            if before is not None and 0.5 * before[1] < across < MARCH.noise:
                 return self._at_start(self._room(before[0]))
-            small = across < ROOMS.rounding  # it may be rounding: one step at a time
+            small = across < MARCH.noise  # it may be rounding: one step at a time
             predicted = degree + 2 if small else _predicted(before, (degree, across), wanted)
             finer = self._finer(degree, predicted)
             if finer is None:
@@ -215,7 +215,7 @@ class RoomFollower(March[RoomState, int]):
             asked, degree = easing.eased, state.room.degree
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
-            if first and attempt == ROOMS.hard and not layered and along > asked.tail:
+            if first and attempt == MARCH.hard and not layered and along > asked.tail:
                 # Its values fit, and not what they begin to do: u_t = Δu + 1 from 0.
                 layered, h, easing.before = True, ROOMS.shortest * total, None
                 state = self._at_start(self._room(self._steepest(degree)))

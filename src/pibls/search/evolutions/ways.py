@@ -68,10 +68,10 @@ class InMoments:
         return WAYS.quick.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
-        return Demand(max(WAYS.tail * bench.tol, WAYS.floor), max(3.0 * bench.tol, 3e-12))
+        return Demand(WAYS.tail * bench.tol, bench.limits.window_residual * bench.tol).above(bench)
 
     def nodes(self, bench: Bench) -> int:
-        return WAYS.functions[bench.tol < WAYS.tight]
+        return WAYS.functions[bench.tol < bench.limits.tight]
 
     def gives_up(self, followed: Followed) -> bool:
         if followed.stopped is None or followed.stopped == LATE:
@@ -86,7 +86,7 @@ class InMoments:
         self._places = self._places or Places.of(bench)
         if self._places is None:
             return None
-        tight = bench.tol < WAYS.tight
+        tight = bench.tol < bench.limits.tight
         many = bench.lowered.is_linear or all(self._places.repeated)
         if (
             len(self._places.free) > 1
@@ -119,7 +119,7 @@ class InRooms:
         return WAYS.roomy.get(bench.lowered.dimension)
 
     def demand(self, bench: Bench) -> Demand:
-        return Demand(max(0.1 * bench.tol, WAYS.floor), max(ROOMS.residual * bench.tol, 3e-11))
+        return Demand(0.1 * bench.tol, ROOMS.residual * bench.tol).above(bench)
 
     def nodes(self, bench: Bench) -> int:
         return 0 if self._first is None or not self._first.degrees else self._first.degrees[-1]
@@ -137,7 +137,7 @@ class InRooms:
         self._places = self._places or RoomPlaces.of(bench)
         if self._places is None:
             return None
-        tight = bench.tol < WAYS.tight
+        tight = bench.tol < bench.limits.tight
         made = RoomFollower(demand, self._places, WAYS.moments[tight] + (before is not None), check=check)
         if before is None:
             self._first = made

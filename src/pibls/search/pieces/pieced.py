@@ -155,7 +155,7 @@ class Pieced:
                 if away(face.at(np.array([[end]]), rng).points)[0] < JUNCTIONS.same:
                     there = face.at(U[:, None], rng)
                     parts.append(PointSet((there.points,), there.normals))
-        kept = away(found.sites[0]) > PIECED.away
+        kept = away(found.sites[0]) > ENRICH.beside
         return PointSet.joined([PointSet((found.sites[0][kept],), found.normals[kept]), *parts])
 
     def _rims(self, nodes: int) -> Rims:

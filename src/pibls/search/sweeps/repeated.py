@@ -28,7 +28,7 @@ from pibls.search.bench import Bench
 from pibls.search.drive import Answer, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
 from pibls.search.sweeps.reduced import Reduced
-from pibls.search.thresholds import REPEATED
+from pibls.search.thresholds import DEFAULT, REPEATED
 from pibls.solver import GaussNewton
 from pibls.space import Whole
 from pibls.system.points import PointSet, place
@@ -278,7 +278,7 @@ class KeptForms:
             sizes > self.tol * sizes.max(), sizes, sizes.max()
         )  # zero, as far as anyone can tell
         fine = all(e.max <= self.bound * s for e, s in zip(error.each, sizes, strict=True))
-        if not (fine and relative <= max(REPEATED.holds, 10 * self.tol)):
+        if not (fine and relative <= max(DEFAULT.holds, 10 * self.tol)):
             return None
         space = Whole.shared(self.sides[0].basis.basis, self.judge.unknowns)
         w = np.ascontiguousarray(w)

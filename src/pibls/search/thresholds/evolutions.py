@@ -39,8 +39,18 @@ class MarchThresholds:
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
     fading: float = 0.7
     """Of what earlier windows left unresolved, the next may leave again."""
-    left: float = 1e-3
-    """Of what is asked of a window: what Newton's method may leave."""
+    left: tuple[float, float] = (1e-3, 1e-5)
+    """Of what is asked of a window: what Newton's method may leave; on a box, but for Krylov's steps of the
+    first order in time: a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at
+    this, where the series in time are what is left."""
+    steps: int = 36
+    """Of Newton's method; those with a matrix for each wave, which costs next to nothing, may be many."""
+    noise: float = 1e-8
+    """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10; a
+    bar's tones, differences of cosh 11, had 280 cells."""
+    hard: int = 4
+    """Tries after which the beginning is taken for one that does not fit, though its values do: six of
+    them take 15 s for 1 - r² in a disc that cools, four 10 s."""
     halvings: int = 40
     """Failures of a window of the second solution, whose windows are given: each time it is halved."""
 
@@ -78,6 +88,13 @@ class OrbitThresholds:
     """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
     anyway: tuple[float, float] = (2.5, 1.5)
     """A spectrum that allows so much longer a window makes it so much longer."""
+    # -- a start at which the equation is singular --
+    singular: float = 1e-6
+    """A least singular value of the highest derivatives, next to that after the first window."""
+    origin: tuple[int, int] = (30, 15)
+    """Halvings of the first window between which a change of the orbit …"""
+    free: float = 2.0
+    """… grows so much: t^λ beyond what is given does by 2^(15 (λ - m + 1)), anything else by 1 + 3e-5."""
     # -- the plan, and the second orbit --
     many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
@@ -131,8 +148,6 @@ class LineThresholds:
     """Of the largest tail: cells that are divided at a beginning that does not fit …"""
     levels: int = 3
     """… so often at once."""
-    smallest: float = 1e-10
-    """The smallest cell, of the domain."""
     joined: float = 0.1
     """Of what may be left: cells of less, at twice the length, are joined again."""
 
@@ -141,13 +156,9 @@ class LineThresholds:
     """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
     for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
     rounds: int = 14
-    """Divisions until the beginning is resolved …"""
-    noise: float = 1e-10
-    """… or is rounding, which they do not halve: a bar's tones, differences of cosh 11, had 280 cells."""
+    """Divisions until the beginning is resolved."""
     first: tuple[float, float] = (1e-7, 1e-11)
     """The first window of such a beginning, of the whole time: in one piece, and in cells."""
-    hard: int = 6
-    """Tries after which the beginning is taken for one that does not fit."""
     layer: tuple[float, float] = (0.1, 1e-3)
     """Of the whole time: later than that, an unresolved window is none, in one piece and in cells …"""
     forced: int = 30
@@ -166,20 +177,10 @@ class LineThresholds:
     """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
 
     # -- one window --
-    steps: int = 12
-    """Of Newton's method on a shape …"""
-    left: tuple[float, float] = (1e-3, 1e-5)
-    """… and what it may leave, of what a window may, in Krylov's steps of the first order in time, and else:
-    a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at this, where the series
-    in time are what is left."""
     contraction: float = 0.25
     """Steps that shrink less ask for a matrix nearer to the solution."""
-    cheap_steps: int = 36
-    """Steps on a line or a box, where each wave has a matrix of its own, which costs next to nothing …"""
     cheap_contraction: float = 0.6
-    """… as long as they shrink by that …"""
-    cheap_again: int = 20
-    """… and else not for so many matrices."""
+    """The same where each wave has a matrix of its own, which costs next to nothing: else all have one."""
     krylov_steps: int = 60
     krylov_left: tuple[float, float] = (1e-3, 1e-11)
     """What Krylov's steps leave, of what is not linear and of what is …"""
@@ -204,8 +205,8 @@ class RoomThresholds:
     """The next one over the last, where tails that fall tell."""
     second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
     """The degree of the second solution over the first, by the number of coordinates, and two more."""
-    most: dict[int, int] = field(default_factory=lambda: {3: 2000, 4: 2100})
-    """Functions of all unknowns, by the number of coordinates: 2,000 take some ten seconds to factor."""
+    most: int = 2000
+    """Functions of all unknowns: they take some ten seconds to factor."""
     corner_power: float = 14.0
     """The highest power at a corner: an L-shape's first tone is off by 3e-6 at degree 20, by 2e-8 at 28, both
     with powers to 12 and to 16."""
@@ -228,17 +229,12 @@ class RoomThresholds:
     # -- windows --
     begun: float = 0.3
     """What is left out at the start, of what windows may leave."""
-    rounding: float = 1e-8
-    """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10."""
     residual: float = 30.0
     """What the equations may leave between the points, in units of tol: the second solution has the say."""
     shortest: float = 2e-4
     """The first window of a beginning that does not fit, of the whole time; the next are as long as that is
     ago."""
-    hard: int = 4
-    """Tries after which the beginning is taken for one that does not fit, though its values do: six of
-    them take 15 s for 1 - r² in a disc that cools, four 10 s."""
-    layered: dict[int, int] = field(default_factory=lambda: {3: 650, 4: 650})
+    layered: int = 650
     """Functions where the beginning does not fit: the more, the sooner it is resolved. A disc at 1 whose rim
     is suddenly 0 is, with 630 of them, from 1.3 % of its time on."""
 
@@ -262,9 +258,7 @@ class WayThresholds:
     """Moments where a matrix serves for long: of a linear evolution, or on a ring, where each wave has
     its own. A wave to t = 10 takes 27 windows instead of 95, a breather over ten periods 73 instead of
     149."""
-    tight: float = 1e-7  # a tolerance below which functions and moments are more
     on_the_way: float = 1e-3  # of the time: what stops before has not begun
-    floor: float = 1e-13  # no tail of less is asked for
     tail: float = 0.03
     """Of the tolerance: a third of it costs a tenth more windows, and a second run twice as many."""
     layer: float = 1e-4  # of the whole time: what is left out after a beginning that does not fit, at most
@@ -277,18 +271,15 @@ WAYS = WayThresholds()
 class FollowingThresholds:
     """When windows are stopped, and where two solutions are compared (`search.evolutions.plan`)."""
 
-    first: tuple[float, float] = (0.6, 1.0)
-    """Shares of what is left of the time limit, and of the limit itself, after which a solution, and
-    the second one beside it, are stopped: without the second, which takes about as long, nothing is
-    known of the error."""
-    second: tuple[float, float] = (1.0, 1.15)  # … and of the second
+    first: float = 0.6
+    """Of what is left of the time limit: then a solution is stopped. Without the second one, which takes
+    about as long, nothing is known of the error."""
     times: int = 6  # places in each window and cell where two solutions are compared
     share: float = 0.4  # … for each of its functions
     most: int = 20_000  # … and in all windows at most
-    judged: int = 1_000_000_000
-    """Places times functions of a window at which residuals are looked at: 20,000 places took 1.5 s for a
-    spark in a cube, whose windows took 0.7 s until then …"""
-    compared: int = 2_000_000_000  # … and at which two solutions are compared
+    compared: int = 1_000_000_000
+    """Places times functions of a window at which residuals are looked at, and two solutions compared: 20,000
+    places took 1.5 s for a spark in a cube, whose windows took 0.7 s until then."""
     gained: float = 0.1
     """An estimate above that share of the last one has not gained: so much less is asked for next."""
     later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)

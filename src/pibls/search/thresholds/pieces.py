@@ -31,7 +31,6 @@ class AxisThresholds:
     last: int = 6  # one of so many degrees, and at least two: there coefficients are to be small
     joined: float = 0.4
     """Of the digits by which the coefficients fall in both of two pieces: what they fall by in one."""
-    shortest: float = 1e-11  # of an axis
 
 
 AXES = AxisThresholds()
@@ -42,7 +41,6 @@ class ProductThresholds:
     """Products of piecewise polynomials (`search.boxes.plan`)."""
 
     share: int = 4  # products may have one coefficient for so many entries of the largest dense matrix
-    rounds: int = 30  # attempts after which nothing more is expected
     usual: dict[int, float] = field(default_factory=lambda: {2: 0.08, 3: 0.04})
     """Work until the tolerance is met, roughly."""
     eliminated: float = 2.0
@@ -55,7 +53,6 @@ class ProductThresholds:
     """… and so many towards each of its ends: without them an estimate was 0.6 of the error of r² log
     r."""
     close: float = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
-    least_share: float = 0.02  # of the largest tail: what is asked for next at least
     clash: float = 1e-3
     """Of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved."""
 
@@ -71,9 +68,7 @@ class RateThresholds:
     steep: float = 50.0  # decay over the domain from which a layer is too thin for one piece
     per_degree: float = 0.3  # decay over a cell or a piece of an axis that each of its degrees resolves
     many: float = 4.0  # wavelengths across the domain from which they decide
-    finest: float = 2.0**-40  # of an axis: no layer is thinner
     along_walls: int = 3000  # places of the boundary at which they are looked at
-    deepest: int = 12  # halvings towards a wall, at most
     at_walls: float = 2.0  # times as large as that cells may be at walls at first: the next halving is chosen
 
 
@@ -84,8 +79,6 @@ RATES = RateThresholds()
 class SizeThresholds:
     """How many functions a cell has (`search.cells.sizes`)."""
 
-    first: tuple[float, int, int] = (1e-7, 0, 1)  # a tolerance, and where to begin above and below it
-    halving: float = 0.3  # digits that halving gains for each degree
     growth: dict[int, float] = field(default_factory=lambda: {1: 1.0, 2: 1.1, 3: 1.5})
     """How the work grows with the number of cells: as this power of it."""
     phase: float = 0.1  # of the tolerance, for the waves in a cell or a piece of an axis
@@ -115,17 +108,14 @@ class CellThresholds:
     """Cells that are divided where it is hard (`search.cells.plan`)."""
 
     first: dict[int, int] = field(default_factory=lambda: {1: 4, 2: 2, 3: 2})  # cells along each axis
-    with_faces: float = 1.5  # functions of a cell with those of its faces, over those of the cell
     usual: dict[int, float] = field(default_factory=lambda: {1: 0.3, 2: 4.0, 3: 30.0})
     """Seconds until the tolerance is met, roughly."""
     held: dict[int, int] = field(default_factory=lambda: {1: 13, 2: 24, 3: 40})
     """Points of a cell at which the residual is looked at, by the number of coordinates."""
     columns: int = 25  # columns in cells for each one that a dense system may have
-    rounds: int = 40  # attempts after which nothing more is expected
     spectral: float = 7.0
     """Digits from the first degree to the last: of singular corners some 4 to 6, whatever the degree."""
     close: float = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
-    rough: float = 1e-2  # an indicator above which nothing is resolved yet
     few: float = 0.1  # of all cells
     digits: float = 2.0  # times less than wanted is aimed at where a comparison was not good enough
     swings: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.5, 3: 0.5})
@@ -139,7 +129,6 @@ class CellThresholds:
     in_the_corner: float = 3.0  # r^(2/3): the error in the corner was up to 3.6 times what stood on the sides
     beside: float = 1e-3  # of a cell, from its singular corner: where two solutions are compared
     gaining: float = 0.3  # digits: a division that gains more changes more than it leaves
-    resolved: float = 0.05  # of the residual of zero: what the first cells may leave
     least_fall: float = 0.02  # of what the last division changed is left at least
 
 

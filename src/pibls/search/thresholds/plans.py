@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 class LoopThresholds:
     """What the loop over plans (`search.loop`) decides by."""
 
-    poor: float = 1e-2  # a residual above which nothing was found
-    rounding: float = 1e-9  # an estimate below which a floor is that of rounding, whatever the way
     same: float = 0.1
     """Of max|u|: ends of Newton's method that differ by less are one. u'' + 5eᵘ = 0, which has no solution,
     ended within 6 % of one function in 64 to 256 waves, and went on in cells until its time limit."""
@@ -19,12 +17,13 @@ class LoopThresholds:
     steps: int = 4  # … and its steps
     trifle: float = 0.02
     """Of what the best plan needs: an attempt that costs less is made where the last one gained."""
-    short: float = 2.0  # seconds: an attempt that takes longer, and longer than all before it, is announced
-    silence: float = 2.0  # seconds after which a callback is told that an attempt is still under way
-    beyond: float = 1.2
-    """Times the limit: a step that would end after it, if it takes as long as the two before, is not begun.
-    Of a cavity with 3,800 functions a step takes 5 s."""
-    slack: float = 1.1  # an attempt that is expected to end that much after the time limit is still begun
+    silence: float = 2.0
+    """Seconds: an attempt that takes longer, and longer than all before it, is announced; and after so many
+    a callback is told that it is still under way."""
+    slack: float = 1.15
+    """Times the limit: an attempt, or a step of one, that is expected to end after it is not begun. Of a
+    cavity with 3,800 functions a step takes 5 s."""
+    rounds: int = 40  # attempts of one plan after which nothing more is expected
 
 
 LOOP = LoopThresholds()
@@ -106,7 +105,6 @@ class FamilyThresholds:
     )
     besides: float = 0.05  # … and that share is of all coordinates, where data couple few
     places: int = 64  # at which data are asked what they couple
-    nothing: float = 1e-9  # of the data: a mixed difference that is rounding
 
 
 FAMILY = FamilyThresholds()
@@ -120,10 +118,9 @@ class StartThresholds:
     cond: float = 1e-9  # of the largest singular value: what is less is left out of a start
     many: int = 300  # columns up to which several starts are tried: beyond that each takes too long
     few: int = 100  # the same for an evolution, which has its own start and is followed from there
-    levels: tuple[float, ...] = (0.0, 1.0, -1.0, 0.1)
-    """Constants from which a nonlinear problem is started, one after another."""
     astray: float = 0.05
-    """A relative residual above which Newton's method with singular functions leads nowhere."""
+    """Of the residual of zero: Newton's method that leaves less, with singular functions or in the first
+    cells, has left what these functions cannot do."""
 
 
 STARTS = StartThresholds()
@@ -135,7 +132,6 @@ class RepeatedThresholds:
 
     snapshots: int = 60  # that are kept …
     used: int = 16  # … and how many of them are combined
-    holds: float = 1e-6  # held-out residual, relative, up to which equations hold; raised to 10 tol
     steps: int = 12  # of Newton's method among snapshots
     settled: float = 1e-13  # of the data, in what the equations see of a step
     cut: float = 1e-14  # singular values that count as zero: many snapshots are nearly dependent
@@ -148,14 +144,11 @@ REPEATED = RepeatedThresholds()
 class GrowthThresholds:
     """Evolutions whose ripples grow the faster the finer they are (`search.evolutions.growth`)."""
 
-    places: int = 12  # at which coefficients are looked at
-    fine: float = 1e5  # the wave number, times the width, from which …
-    finest: float = 1e6  # … to which
+    fine: float = 1e5  # the wave number, times the width; ripples ten times as fine as that …
     faster: float = 5.0
-    """times as fast ripples grow at least: ten times for Laplace's equation, a hundred for heat; the root of
+    """… grow that much faster at least: ten times for Laplace's equation, a hundred for heat; the root of
     ten where a first derivative is alone beside u_tt."""
     trifle: float = 1e-2  # of |λ|: a real part that may be rounding, or damping of waves
-    seen: float = 62.8  # the wave number, times the width, of which the growth is told: ten waves
     nodes: int = 512  # waves that may find a solution nevertheless
 
 

@@ -67,7 +67,6 @@ class PiecedThresholds:
     digits: float = 14.0  # e^-14 is left out around inclusions at first …
     per_doubling: float = 7.0  # … and e^-7 of that with twice as many waves
     whole: float = 1e-6  # relative: pieces of an integral make up the whole of it
-    away: float = 1e-8  # of the domain: as far from a corner are points of an interface
 
 
 PIECED = PiecedThresholds()

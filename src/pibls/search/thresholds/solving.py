@@ -30,7 +30,8 @@ class Thresholds:
     """A relative residual up to which equations hold: two functions that agree while they do not are two
     local minima. Raised to 10 tol for loose tolerances."""
     fits: float = 0.1
-    """A residual that large is no solution, however it falls."""
+    """A residual that large is no solution, however it falls: of its terms, or of the data beside a runaway
+    solution; and an estimate of that much of max|u| says that nothing was found."""
     different: float = 1e-3
     """Two functions that both solve the equations and differ by more are two solutions."""
     suspect: float = 1e-6
@@ -45,11 +46,6 @@ class Thresholds:
     """A relative residual above which, if nothing changes any more, conditions contradict each other."""
     settled: float = 0.05
     """A change of the residual and of the solution, relative, that is none."""
-    left_over: float = 0.1
-    """The share of the data that a runaway solution leaves unexplained where they contradict each other."""
-    lost: float = 0.1
-    """An estimate of that much of max|u| says that nothing was found."""
-
     reach: float = 30.0
     """An estimate of that many tolerances is worth one more attempt, however slowly residuals fall: in five
     dimensions 1,300 waves had an estimate of 2.7e-5 where 1e-5 was wanted, and were the last."""
@@ -58,12 +54,14 @@ class Thresholds:
     loose: float = 1e-5
     """A tolerance that fewer functions meet, mostly at the first width: 112 of them leave 1e-8 to 3e-5 in
     four of TC-4 to TC-8, and tol = 1e-4 takes 0.24 to 0.45 of the time of 1e-10."""
+    tight: float = 1e-7
+    """A tolerance below which cells and windows have more functions from the start."""
     at_once: tuple[float, float] = (0.03, 0.5)
     """A residual, in units of a tight and of a loose tol, at which the first width is confirmed at once."""
     flat: float = 0.5
     """A doubling that does not halve the residual gains nothing, and …"""
     small: float = 1e-9
-    """… below this relative residual that means rounding."""
+    """… below this relative residual, or estimate, that means rounding."""
     slow: float = 0.15
     """A doubling that gains less than this asks for another way (waves on smooth problems gain 1e-3)."""
     gain: float = 0.7
@@ -76,8 +74,9 @@ class Thresholds:
     # -- points --
     dense_below: float = 1e-11
     """Tolerance below which rounding errors are averaged out over more points."""
-    rough_above: float = 1e-2
-    """Relative residual above which more points keep the functions from fitting the points alone."""
+    rough: float = 1e-2
+    """A relative residual, or an indicator of a cell, above which nothing was found yet: more points keep the
+    functions from fitting the points alone, and cells are divided before they get more functions."""
     narrow: float = 1.5
     """A source that much larger between the held-out points than at them hides there."""
 
@@ -88,6 +87,9 @@ class Thresholds:
     """An axis is divided where its tail is that share of the largest."""
     cell_share: float = 0.02
     """Cells are divided whose indicator is that share of the largest."""
+
+    shortest: float = 1e-12
+    """Of the domain along an axis: no cell and no piece is smaller, however thin a layer."""
 
     # -- windows --
     orbit_tail: float = 1e-4
