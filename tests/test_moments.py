@@ -155,7 +155,7 @@ def test_a_rod_that_is_quenched_at_its_ends() -> None:
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_kinked_payoff(backwards: bool) -> None:
-    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1; in time, or in time that is left."""
+    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1; in time, or in the rest."""
     S, q = sp.symbols("S q")
     V = sp.Function("V")(S, q)
     left = 1 - q if backwards else q
