@@ -47,8 +47,8 @@ class Beginning:
     def misfit(self, state: State, lines: Lines, t: float, known: Array) -> float:
         """How far a beginning at a time is from what holds at the sides and between the cells, relative.
 
-        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what is left of a
-        pulse whose time has not come is nothing.
+        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what is left of
+        a pulse whose time has not come is nothing.
         """
         e, found = self.places.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
