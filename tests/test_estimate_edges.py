@@ -50,7 +50,7 @@ def test_the_end_of_time_is_looked_at() -> None:
 
 @pytest.mark.parametrize("forward", [True, False])
 def test_an_error_that_begins_with_a_window_is_told_at_once(forward: bool) -> None:
-    """Its first moments share their stretch of time with the end of the window before, with no place of their own."""
+    """Its first moments share their stretch of time with the end of the window before."""
     t = np.arange(640)[:, None] / 640.0  # ten places in each of 64 stretches
     difference = np.where((t.T >= 0.5) == forward, 1.0, 1e-6)
     _, errors = estimated(difference, difference, np.ones(1), Where(t, t, 0)).over_time()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.diagnose.coverage import bare
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
 from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
@@ -307,8 +308,11 @@ class WavePlan(Plan):
         self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
-            contradictory = left_over(self.bench, *now.function, now.residuals) > limits.fits
-            self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
+            # Where a side is bare, what runs away is held by nothing there: nothing contradicts it.
+            told = [r.region for r in self.bench.lowered.residuals if not r.region.is_inside]
+            runaway = left_over(self.bench, *now.function, now.residuals) > limits.fits
+            closed = runaway and not bare(self.bench.domain, told)
+            self.status = Status.NO_SOLUTION if closed else Status.UNDETERMINED
         elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
         elif self.meets(self.best, error) and now.relative < limits.fits:

@@ -68,6 +68,9 @@ class OrbitThresholds:
     """… and of what it shows, the first window of a nonlinear equation."""
     tail_from: float = 0.75
     """Of the coefficients: from there on they are the tail."""
+    independent: float = 1e-12
+    """Conditions at the start whose matrix is nearer to a singular one give no values to begin with: of
+    sixteen digits four would be left."""
     spare: float = 10.0
     """Times the tail that is aimed at, a window may have."""
     failed: float = 0.4
