@@ -17,8 +17,6 @@ from pibls.diagnose.thresholds import ENDS, IMAGES
 from pibls.domain import Boundary, Domain
 from pibls.domain.face import Face, join
 
-_RNG = np.random.default_rng(0)
-
 
 @dataclass(frozen=True)
 class Image:
@@ -44,7 +42,7 @@ class Mirror:
 
     @classmethod
     def of(cls, face: Face) -> Mirror:
-        return cls(face, face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG))
+        return cls(face, face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None]))
 
     def image(self, point: Array, radius: float) -> tuple[Array, float] | None:
         """The image of a circle, where it lies on the inner side of this face."""
@@ -71,9 +69,9 @@ class Mirror:
         total = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
         n = int(IMAGES.per_function * total[-1])
         if n < 1:
-            return self.face.at(np.empty((0, 1)), _RNG)
+            return self.face.at(np.empty((0, 1)))
         share = np.interp((np.arange(n) + 0.5) * total[-1] / n, total, np.linspace(0.0, 1.0, len(X)))
-        return self.face.at(share[:, None], _RNG)
+        return self.face.at(share[:, None])
 
 
 def mirrored(

@@ -124,8 +124,7 @@ def principal_part(lowered: LoweredProblem, X: Array) -> Symbol | None:
     equations = [r for r in lowered.residuals if r.region.is_inside]
     rows: list[Row] = []
     for r in equations:
-        with np.errstate(all="ignore"):
-            a = r.coefficients(X, np.zeros_like(X), r.known_data(X))[:, 0]
+        a = r.coefficients(X)[:, 0]
         if not np.isfinite(a).all():
             return None
         rows.append({(j.unknown, j.alpha): float(c) for j, c in zip(r.linear, a, strict=True)})
@@ -144,8 +143,7 @@ def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool
     more = nonlinear = False
     for r, order in zip(equations, symbol.orders, strict=True):
         nonlinear |= bool(r.nonlinear)
-        with np.errstate(all="ignore"):
-            a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
+        a = r.coefficients(X)
         for j, c in zip(r.linear, a, strict=True):
             highest = sum(j.alpha) - symbol.degrees[j.unknown] == order
             more |= bool(np.any(c)) and not (highest and np.ptp(c) <= 1e-9 * np.abs(c).max())
@@ -155,8 +153,7 @@ def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool
 def _tie(r: Residual, end: End, angle: float, symbol: Symbol) -> Tie | None:
     """The highest part of a condition at the corner."""
     X = end.point[None, :]
-    with np.errstate(all="ignore"):
-        a = r.coefficients(X, end.normal[None, :], r.known_data(X))[:, 0]
+    a = r.coefficients(X, end.normal[None, :])[:, 0]
     if not np.isfinite(a).all():
         return None
     terms = [(j, float(c)) for j, c in zip(r.linear, a, strict=True) if c]
@@ -193,8 +190,7 @@ def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
             steps = end.point + step * np.arange(1, 2 + k - order)[:, None] * end.along
             X = np.concatenate([steps, end.near.points])
             normals = np.concatenate([np.repeat(end.normal[None, :], len(steps), axis=0), end.near.normals])
-            with np.errstate(all="ignore"):
-                data = -r.rest(X, normals, r.known_data(X), np.empty((0, len(X))))
+            data = -r.rest(X, normals, r.known_data(X), np.empty((0, len(X))))
             if not np.isfinite(data).all():
                 return False
             row = np.array(_on_polynomials(tie, pencil.sectors[0].symbol, k))

@@ -23,7 +23,7 @@ from pibls.domain.columns import in_columns, knots_of
 from pibls.domain.cut import Cut
 from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
-from pibls.domain.face import Face, Keep, stretches
+from pibls.domain.face import Face, Keep, bisected, stretches
 from pibls.domain.flat import FlatFace
 from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
@@ -37,7 +37,6 @@ _LOOKED = 256  # places on a line that are asked whether they lie inside
 _BISECTIONS = 50
 _FEW_TURNS, _ZOOMS = 64, 4
 _SETTLED = 1e-13
-_RNG = np.random.default_rng(0)
 
 
 def settled(make: Callable[[int], Rule], n: int, most: int) -> Rule:
@@ -192,12 +191,8 @@ def _lines(contains: Any, box: Array, n: int) -> Rule:
     frame[:, 1:-1] = inside
     places = np.concatenate([[low - 1e-9 * (high - low)], middles, [high + 1e-9 * (high - low)]])
     line, spot = np.nonzero(frame[:, 1:] != frame[:, :-1])
-    a, b, first = places[spot], places[spot + 1], frame[line, spot]
-    for _ in range(_BISECTIONS):
-        c = 0.5 * (a + b)
-        same = asked(line, c) == first
-        a, b = np.where(same, c, a), np.where(same, b, c)
-    ends = 0.5 * (a + b)
+    first = frame[line, spot]
+    ends, _ = bisected(lambda c: asked(line, c) == first, places[spot], places[spot + 1])
     left, right, line = ends[0::2], ends[1::2], line[0::2]
     x, w = gauss(n)
     length = right - left
@@ -276,7 +271,7 @@ def _on_face(face: Any, n: int, reach: float, keep: Keep | None) -> Rule:
     if not face.has_chart:
         raise _without_chart(face)
     if face.dimension == 0:
-        found = face.at(np.empty((1, 0)), _RNG)
+        found = face.at(np.empty((1, 0)))
         kept = np.ones(1, dtype=bool) if keep is None else np.asarray(keep(found), dtype=bool)
         return Rule(found.points[kept], np.ones(1)[kept], found.normals[kept])
     if face.dimension == 1:
@@ -284,7 +279,7 @@ def _on_face(face: Any, n: int, reach: float, keep: Keep | None) -> Rule:
         rules = [_along(face, ends, n, reach) for ends in parts]
         return Rule.joined(rules, 2)
     if keep is not None:
-        held = np.asarray(keep(face.at(_RNG.random((1024, face.dimension)), _RNG)), dtype=bool)
+        held = np.asarray(keep(face.at(np.random.default_rng(0).random((1024, face.dimension)))), dtype=bool)
         if not held.any():
             return Rule.joined([], face.dimension + 1)
         if not held.all():
@@ -302,7 +297,7 @@ def _along(face: Face, ends: tuple[float, float], n: int, reach: float) -> Rule:
     if isinstance(face, FlatFace):
         u, w = gauss(n + 8)
         start, stop = ends
-        found = face.at((start + (stop - start) * u)[:, None], _RNG)
+        found = face.at((start + (stop - start) * u)[:, None])
         length = (stop - start) * face.measure(np.ones(2))
         return Rule(found.points, length * w, found.normals)
     assert isinstance(face, Arc)
@@ -346,7 +341,7 @@ def _on_sphere(face: Patch, n: int) -> Rule:
     turns = 2 * n
     height, w = gauss(n)
     U = np.column_stack([np.tile((np.arange(turns) + 0.5) / turns, n), np.repeat(height, turns)])
-    found = face.at(U, _RNG)
+    found = face.at(U)
     sphere = face.surface
     assert isinstance(sphere, Sphere)
     area = 4.0 * np.pi * sphere.radius**2
