@@ -83,7 +83,7 @@ def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End
 def opened(start: float, stop: float) -> float:
     """The angle from one direction to another, counter-clockwise; around the tip of a slit it is 2π."""
     angle = (stop - start) % (2.0 * math.pi)
-    return angle if ENDS.no_angle < angle < 2.0 * math.pi - ENDS.no_angle else 2.0 * math.pi
+    return angle if ENDS.flat < angle < 2.0 * math.pi - ENDS.flat else 2.0 * math.pi
 
 
 def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
@@ -99,7 +99,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
                 place = _exactly(face, cut, region)
                 (cuts if place is None else exact).append(cut if place is None else place)
     # What is left to others begins where a relation ends, but for its slack.
-    known = [*exact, *(c for c in cuts if all(abs(c - e) > ENDS.slack for e in exact))]
+    known = [*exact, *(c for c in cuts if all(abs(c - e) > ENDS.same for e in exact))]
     places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
     out = []
     closed = face.is_closed
@@ -130,7 +130,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
 
 def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
     """Whether other statements hold before the parameter of a closed face begins anew than after."""
-    both = face.at(np.array([[ENDS.slack], [1.0 - ENDS.slack]]))
+    both = face.at(np.array([[ENDS.same], [1.0 - ENDS.same]]))
     masks = (r.region.mask(both) for r in boundary if r.region.sites == 1)
     return any(bool(m[0]) != bool(m[1]) for m in masks)
 
@@ -138,7 +138,7 @@ def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
 def _exactly(face: Face, cut: float, region: Region) -> float | None:
     """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
     relation = region.relation
-    if relation is None or not ENDS.slack < cut < 1.0 - ENDS.slack:
+    if relation is None or not ENDS.same < cut < 1.0 - ENDS.same:
         return None
     for atom in relation.expression.atoms(Relational):
         if isinstance(atom, (sp.Equality, sp.Unequality)):
@@ -148,7 +148,7 @@ def _exactly(face: Face, cut: float, region: Region) -> float | None:
         def below(u: Array, f: Any = f) -> Any:
             return np.asarray(f(*face.at(u[:, None]).points.T)[0] + 0.0 * u) < 0
 
-        a, b = np.array([cut - ENDS.slack]), np.array([cut + ENDS.slack])
+        a, b = np.array([cut - ENDS.same]), np.array([cut + ENDS.same])
         first = below(a)
         if below(b)[0] != first[0]:
             return float(bisected(lambda u, first=first: below(u) == first, a, b)[0][0])  # type: ignore[misc]

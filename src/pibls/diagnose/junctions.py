@@ -51,7 +51,7 @@ class Junction:
     @property
     def is_around(self) -> bool:
         """Whether it has the domain all around it: a corner inside, the tip of a slit."""
-        return self.angle > 2.0 * math.pi - JUNCTIONS.flat
+        return self.angle > 2.0 * math.pi - ENDS.flat
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _junction(
     else:
         rays = sorted(inner, key=lambda r: r.angle)
         gaps = [opened(a.angle, b.angle) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
-    if len(rays) < 2 or min(gaps) < JUNCTIONS.flat or _is_smooth(rays, gaps, materials):
+    if len(rays) < 2 or min(gaps) < ENDS.flat or _is_smooth(rays, gaps, materials):
         return None
     symbols: list[Symbol] = []
     pieces: list[int] = []
@@ -218,7 +218,7 @@ def _is_smooth(rays: list[_Ray], gaps: list[float], materials: Materials) -> boo
             if r.pair is None or not materials.division.are_alike(*r.pair)]  # fmt: skip
     if not true:
         return True
-    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < JUNCTIONS.flat
+    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < ENDS.flat
     (a, b) = (r.pair is None for _, r in (true[0], true[-1]))
     return straight and a == b and (not a or true[0][1].holding == true[1][1].holding)
 

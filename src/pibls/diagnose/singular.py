@@ -19,7 +19,7 @@ from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
 from pibls.diagnose.ends import Stretch, has_corners, meetings, opened
 from pibls.diagnose.layers import Reduction, reduction_of
-from pibls.diagnose.thresholds import SINGULAR
+from pibls.diagnose.thresholds import ENDS, SINGULAR
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem import Jet
@@ -105,7 +105,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
         )
         # Two statements of one kind may differ in what they give, or in its slope.
         others = one.stretch.holding != two.stretch.holding
-        changes = abs(angle - math.pi) > 1e-6 or others or any(a != b for a, b in kinds)
+        changes = abs(angle - math.pi) > ENDS.flat or others or any(a != b for a, b in kinds)
         if changes and any(corner.powers(k) for k in range(lowered.unknowns)):
             out.append(corner)
     return tuple(out)
