@@ -266,7 +266,7 @@ def test_a_real_and_an_imaginary_part_share_bessel_functions() -> None:
     r, s = sp.Function("r")(x, y), sp.Function("s")(x, y)
     away = k * sp.sqrt((x - sp.Rational(1, 10)) ** 2 + y**2)
     real, imaginary = sp.besselj(0, away), sp.bessely(0, away)
-    conditions = [pibls.Dirichlet(r, real, on=hole), pibls.Dirichlet(s, imaginary, on=hole)]
+    conditions: list[Any] = [pibls.Dirichlet(r, real, on=hole), pibls.Dirichlet(s, imaginary, on=hole)]
     for c, side in ((x, -1), (x, 1), (y, -1), (y, 1)):
         first, second = side * real.diff(c) + k * imaginary, side * imaginary.diff(c) - k * real
         conditions += [
