@@ -81,7 +81,7 @@ class Nearest:
         scales, places = [rho], []
         ends: list[list[Array]] = [[] for _ in rows.axes]
         for side, g, a in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
-            at_end = [T[0] for T in g.tables[0][side.axis]]
+            at_end = {order: T[0] for order, T in g.tables[0][side.axis].items()}
             along_side = [(alpha, c) for (_, alpha), c in zip(g.terms, a, strict=True)]
             lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
             scale, row, uniform = row_of(along_side, lengths, side.axis, at_end.__getitem__)
