@@ -277,10 +277,8 @@ class Search:
         return min(having, key=self._rank)
 
     def _rank(self, plan: Plan) -> tuple[float, float]:
-        """An estimate counts where the equations hold at all."""
         found = _of(plan)
-        fits = found.relative <= self.bench.limits.fits
-        return plan.excess(found, plan.error) if fits else math.inf, found.relative
+        return plan.excess(found, plan.error), found.relative
 
     @property
     def found(self) -> Attempt | None:
