@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import Annular, BasisSpec, Singular, Tip
 from pibls.diagnose.images import Image, Mirror, mirrored
-from pibls.diagnose.layers import Layers, reduction_of
+from pibls.diagnose.layers import Layers, reduction_of, steady
 from pibls.diagnose.rims import area, centres_in, dense, loops
 from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
@@ -328,29 +328,21 @@ def _orders(digits: float, decay: float) -> int:
 def _kind(lowered: LoweredProblem, X: Array | None = None) -> HoleFunctions | None:
     """Which functions the equations ask for around a hole.
 
-    Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}; what has nothing
-    but highest derivatives (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is
-    no such list: with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
+    Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}, also of several
+    unknowns that conditions tie (a real and an imaginary part); what has nothing but highest derivatives
+    (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is no such list: with more
+    powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
     """
     equations = [r for r in lowered.residuals if r.region.is_inside]
-    forms = [reduction_of(r, X) for r in equations]
-    if lowered.unknowns == len(equations) == 1 and forms[0] is not None and forms[0].mu == 1j:
+    forms = [form for r in equations if (form := reduction_of(r, X)) is not None and form.mu == 1j]
+    if len(forms) == len(equations) and np.allclose(
+        [(f.rate, *f.growth) for f in forms], (forms[0].rate, *forms[0].growth)
+    ):
         return HoleFunctions(0, forms[0].rate, forms[0].growth)
-    if all(form is not None and form.mu == 1j and form.is_plain for form in forms):
-        return HoleFunctions()
     if X is not None:
         return None
-    plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
+    plain = all(steady(r, 2) is not None and _is_homogeneous(r) for r in equations)
     return HoleFunctions(1) if plain else None
-
-
-def _constant(r: Residual) -> bool:
-    return bool(np.all(np.ptp(_sampled(r), axis=1) <= 1e-12 * np.abs(_sampled(r)).max(axis=1)))
-
-
-def _sampled(r: Residual) -> Array:
-    X = np.random.default_rng(2).random((16, 2))
-    return np.nan_to_num(r.coefficients(X))
 
 
 def _is_homogeneous(r: Residual) -> bool:
