@@ -36,7 +36,7 @@ from pibls.search.evolutions.march import (
 from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.evolutions.rough import RoughFollower, travels
-from pibls.search.evolutions.tails import left_between, rounding_of, spectra, tails_of
+from pibls.search.evolutions.tails import BETWEEN, left_between, rounding_of, spectra, tails_of
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.system.lines import Lines
@@ -241,6 +241,11 @@ class LineFollower(March[Held, Resolution]):
                 h *= 0.3
                 continue
             asked, count = easing.eased, len(state.resolution.tree) * state.resolution.functions
+            missed = self._missed(state, U, t, stop)
+            if missed > asked.residual and between <= asked.residual:
+                h *= shortened(asked, along, missed, self.moments)
+                attempt -= 1  # nothing is hard here but what comes later
+                continue
             across = across * min(1.0, asked.tail / self._seam) if self._seam else across
             wide = float(across.max())
             solved = _Solved(state, U, after, t, stop, sizes)
@@ -318,8 +323,13 @@ class LineFollower(March[Held, Resolution]):
         off = rounding_of(self.places, moments, rates, since, self._solver.left)
         return tails_of(self.places, state.resolution, U, series, self._sizes, off / tail)
 
-    def _left(self, state: State, U: Array, t: float, stop: float) -> Array:
+    def _left(self, state: State, U: Array, t: float, stop: float, at: Array = BETWEEN) -> Array:
         _, checks = self._lines(state.resolution)
         st = self._solver.stages
         window, known = (t, stop), (self._sizes, self._rounding)
-        return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known)
+        return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known, at)
+
+    def _missed(self, state: State, U: Array, t: float, stop: float) -> float:
+        """What the equations leave where the data are furthest from what the moments see of them."""
+        at = self.watch.furthest(t, stop, self._solver.stages.nodes)
+        return float(self._left(state, U, t, stop, at).max()) if len(at) else 0.0

@@ -20,6 +20,7 @@ from pibls.problem.lowering import LoweredProblem
 from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand, Followed, Window
+from pibls.search.evolutions.watch import Watch
 from pibls.search.thresholds import MARCH
 
 SHORT = "no window is short enough"
@@ -212,6 +213,10 @@ class March(ABC, Generic[S, R]):
     @cached_property
     def course(self) -> Course:
         return Course.of(self.evolution, self.of.lowered)
+
+    @cached_property
+    def watch(self) -> Watch:
+        return Watch.over(self.of)
 
     @property
     def evolution(self) -> Evolution:

@@ -213,6 +213,12 @@ class RoomFollower(March[RoomState, int]):
                 h *= 0.3
                 continue
             asked, degree = easing.eased, state.room.degree
+            at = self.watch.furthest(t, stop, self._solver.stages.nodes)
+            missed = self._left(state, U, t, stop, at) if len(at) else 0.0
+            if missed > asked.residual and between <= asked.residual:
+                h *= shortened(asked, along, missed, self.moments)
+                attempt -= 1
+                continue
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
                 return self._accepted(state, U, after, t, stop, sizes, along / easing.factor)
             if first and attempt == MARCH.hard and not layered and along > asked.tail:
@@ -274,10 +280,10 @@ class RoomFollower(March[RoomState, int]):
         late = np.abs(room.seen @ (self._solver.series(state, U)[0, ..., -2:] * LAST)).max(axis=(1, 2))
         return float((late / scale).max()), self._across(room, U, scale), sizes
 
-    def _left(self, state: RoomState, U: Array, t: float, stop: float) -> float:
+    def _left(self, state: RoomState, U: Array, t: float, stop: float, at: Array = BETWEEN) -> float:
         """How well equations and conditions hold between the points, next to their terms."""
         checks, h = state.room.checks, stop - t
-        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self.evolution.orders)
+        seen = between_of(self._solver.stages, U, state.rates, checks.highest, h, self.evolution.orders, at)
         sizes = np.maximum(self._sizes, np.abs(state.room.seen @ U[0]).max(axis=(1, 2)))
         half = 0.5 * (self.places.box[:, 1] - self.places.box[:, 0])
 
@@ -287,7 +293,7 @@ class RoomFollower(March[RoomState, int]):
             return np.array([(MARCH.share if sum(alpha) else 1.0) * sizes[k] * scale])
 
         out = 0.0
-        for r, size in checks.at(t + h * BETWEEN).judged(seen, natural):
+        for r, size in checks.at(t + h * at).judged(seen, natural):
             most = float(size.max(initial=0.0))
             if most > 0:
                 out = max(out, float(np.sqrt(np.mean(r**2))) / most)

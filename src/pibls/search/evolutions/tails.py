@@ -109,10 +109,10 @@ def rounding_of(
 
 
 def between_of(
-    st: Stages, U: Array, beginning: Array, highest: int, h: float, orders: tuple[int, ...]
+    st: Stages, U: Array, beginning: Array, highest: int, h: float, orders: tuple[int, ...], at: Array
 ) -> list[Array]:
-    """∂_t^a of functions (cells, unknowns, n, s) at moments at which the equations are not held."""
-    V = np.polynomial.legendre.legvander(2.0 * BETWEEN - 1.0, st.count)
+    """∂_t^a of functions (cells, unknowns, n, s) at shares of the window at which no equation is held."""
+    V = np.polynomial.legendre.legvander(2.0 * at - 1.0, st.count)
     seen = []
     for a, r in enumerate(st.rates(U, beginning, highest, h)):
         if a < len(beginning):
@@ -137,18 +137,19 @@ def left_between(
     window: tuple[float, float],
     known: Array,
     left: float,
+    at: Array,
 ) -> Array:
     """How well the equations hold between the points, next to their terms: of each cell.
 
-    ``left`` is what the series are off by anyway, relative.
+    ``left`` is what the series are off by anyway, relative; ``at`` are the moments, as shares of the window.
     """
     t, h = window[0], window[1] - window[0]
-    seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders)
+    seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders, at)
     out = np.zeros(len(found.tree))
     sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
     natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
     noise = noise_of(places, found, left * sizes, (h, st.count), checks.groups[0])
-    for r, size in checks.at(t + h * BETWEEN).judged(seen, natural, noise):
+    for r, size in checks.at(t + h * at).judged(seen, natural, noise):
         r, size = (x.reshape(len(out), -1) for x in (r, size))
         local = size.max(axis=1)
         out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))

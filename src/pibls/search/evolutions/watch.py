@@ -1,0 +1,73 @@
+r"""max |g(t) - Ig(t)|: where in a window its data are furthest from what its moments see of them.
+
+A flash of light, shorter than the time between two moments, is in no moment: windows grow while nothing
+happens, and step over it. All that equations and conditions are given is looked at beforehand, at many times
+in a few places; a window is then judged where that is furthest from the straight lines between its moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.problem.lowering import Residual
+from pibls.search.bench import Bench
+from pibls.search.thresholds import BENCH
+
+_PLACES = 6
+"""In space for each statement: what happens at one time mostly does so in many places."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is given over the time of an evolution, each course next to its largest value."""
+
+    times: Array
+    courses: Array = field(repr=False)
+    """(courses, times); those that never change are left out."""
+
+    @classmethod
+    def over(cls, bench: Bench) -> Watch:
+        e = bench.evolution
+        assert e is not None
+        # The ends themselves may be switches.
+        times = np.linspace(min(e.start, e.stop), max(e.start, e.stop), BENCH.scanned + 2)[1:-1]
+        found = [
+            _courses(r, bench, e.axis, times)
+            for i, r in enumerate(bench.lowered.residuals)
+            if i not in e.beginning and not r.region.is_sum
+        ]
+        every = np.concatenate([np.empty((0, len(times))), *found])
+        every = np.where(np.isfinite(every), every, 0.0)
+        size = np.abs(every).max(axis=1, initial=0.0)
+        changing = np.ptp(every, axis=1) > 1e-12 * size
+        return cls(times, every[changing] / size[changing, None])
+
+    def furthest(self, t: float, stop: float, nodes: Array) -> Array:
+        """Of a window: where in it something is furthest from what its moments see; none where nothing is."""
+        low, high = min(t, stop), max(t, stop)
+        first, last = np.searchsorted(self.times, [low, high])
+        if last - first < 2 or not len(self.courses):
+            return np.empty(0)
+        times, courses = self.times[first:last], self.courses[:, first:last]
+        seen = np.unique(np.clip([t, *(t + (stop - t) * nodes), stop], *self.times[[0, -1]]))
+        off = np.zeros(len(times))
+        for whole, part in zip(self.courses, courses, strict=True):
+            off = np.maximum(off, np.abs(part - np.interp(times, seen, np.interp(seen, self.times, whole))))
+        return np.array([(times[int(np.argmax(off))] - t) / (stop - t)])
+
+
+def _courses(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:
+    """Coefficients and data of a statement in a few places, (courses, times)."""
+    held = bench.held_out[residual.region]
+    every_so_many = max(len(held.sites[0]) // _PLACES, 1)
+    X, N = (
+        np.repeat(A[::every_so_many][:_PLACES], len(times), axis=0) for A in (held.sites[0], held.normals)
+    )
+    X[:, axis] = np.tile(times, len(X) // len(times))
+    data, zero = residual.known_data(X), np.zeros((len(residual.nonlinear), len(X)))
+    with np.errstate(all="ignore"):
+        every = np.vstack([residual.coefficients(X, N, data), residual.rest(X, N, data, zero)[None]])
+    return np.asarray(every.reshape(-1, len(times)))

@@ -1,0 +1,100 @@
+"""What happens between two moments of a window: short pulses of data are not stepped over."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.search.evolutions.watch import Watch
+
+x, y, t = sp.symbols("x y t")
+v = sp.Function("v")(x, t)
+LATE = sp.Rational(503, 100)
+
+
+def pulse(width: float) -> sp.Expr:
+    """∫ = √π, at t = 5.03."""
+    return sp.exp(-(((t - LATE) / width) ** 2)) / width
+
+
+def after(time: float, width: float, begun: float = 1.0) -> float:
+    """u' = -u + pulse from u(0) = begun, once the pulse is over."""
+    return begun * math.exp(-time) + math.sqrt(math.pi) * math.exp(-(time - float(LATE)) + width**2 / 4)
+
+
+@pytest.mark.parametrize("width", [1e-1, 1e-2, 2e-3])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_source_that_flashes(width: float, seed: int) -> None:
+    """A pulse of 1e-3 of the time was stepped over: TOLERANCE, and all of it missing."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, sp.pi).during(t, 0, 10),
+        [v.diff(t) - v.diff(x, 2) - sp.sin(x) * pulse(width)],
+        [pibls.Dirichlet(v, 0), pibls.Initial(v, sp.sin(x))],
+    )
+    solution = pibls.solve(problem, tol=1e-6, seed=seed)
+    wanted = after(5.5, width)
+    assert solution.converged
+    assert abs(solution(math.pi / 2, 5.5) - wanted) <= min(float(solution.error.max), 3e-6 * wanted)
+
+
+def test_a_wall_that_is_tapped() -> None:
+    """u_t = u_xx, u(0, t) a pulse: its first mode decays from there."""
+    width, c = 0.02, 5.03
+    tap = sp.exp(-(((t - LATE) / width) ** 2))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 10),
+        [v.diff(t) - v.diff(x, 2)],
+        [
+            pibls.Dirichlet(v, tap, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(v, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(v, sp.sin(sp.pi * x)),
+        ],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-5, time_limit=20)
+    # u = w + (1 - x) g, and 1 - x has the coefficient 2/π of sin πx: -(2/π) ∫ e^(-π²(t-s)) g'(s) ds of w.
+    late = 5.4
+    moved = -(2 / math.pi) * math.sqrt(math.pi) * width * -(math.pi**2) * math.exp(-(math.pi**2) * (late - c))
+    moved *= math.exp(math.pi**4 * width**2 / 4)
+    first = 2 * np.mean(
+        [float(solution(s, late)) * math.sin(math.pi * s) for s in (np.arange(400) + 0.5) / 400]
+    )
+    wanted = moved + math.exp(-(math.pi**2) * late)
+    assert abs(first - wanted) <= max(2 * float(solution.error.max), 1e-4)
+    assert abs(first - wanted) < 0.05 * wanted or not solution.converged
+
+
+def test_on_a_disc_too() -> None:
+    width = 0.02
+    disc = pibls.Disk((x, y), center=(0, 0), radius=1)
+    w = sp.Function("w")(x, y, t)
+    still = 1 - x**2 - y**2
+    problem = pibls.Problem(
+        disc.during(t, 0, 10),
+        [w.diff(t) - w.diff(x, 2) - w.diff(y, 2) + w - still * pulse(width)],
+        [pibls.Neumann(w, 0), pibls.Initial(w, 1)],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-4, time_limit=30)
+    # The mean obeys m' = -m + (1/2) pulse.
+    X = disc.interior(4000, np.random.default_rng(0))
+    mean = float(np.mean(solution(*X.T, np.full(len(X), 9.0))))
+    wanted = math.exp(-9.0) + 0.5 * (after(9.0, width) - math.exp(-9.0))
+    assert abs(mean - wanted) < 1e-2 * wanted or not solution.converged
+
+
+def test_where_the_moments_see_least() -> None:
+    times = np.linspace(0.0, 1.0, 1001)
+    watch = Watch(times, np.exp(-(((times - 0.4) / 0.01) ** 2))[None])
+    nodes = np.array([0.25, 0.7, 1.0])
+    assert watch.furthest(0.0, 1.0, nodes) == pytest.approx([0.4])
+    assert watch.furthest(1.0, 0.0, nodes) == pytest.approx([0.6])
+    assert len(watch.furthest(0.1, 0.1005, nodes)) == 0
+    assert len(Watch(times, np.empty((0, 1001))).furthest(0.0, 1.0, nodes)) == 0
