@@ -34,7 +34,6 @@ from pibls.search.evolutions.march import (
     Course,
     Easing,
     NoWindowError,
-    faded,
     left_by_newton,
     lengthened,
     shortened,
@@ -98,14 +97,14 @@ def follower(name: str = "rod", tail: float = 1e-9) -> Any:
 # -- what all ways share --
 
 
-@pytest.mark.parametrize(("length", "enough"), [(3e-14, False), (3e-13, True)])
+@pytest.mark.parametrize(("length", "enough"), [(3e-13, False), (3e-12, True)])
 def test_the_shortest_window(length: float, enough: bool) -> None:
     assert (Course(0.0, 1.0).reached(0.0, length) is not None) is enough
 
 
 def test_the_next_length() -> None:
     assert 0.3 < shortened(ASKED, 1e3 * ASKED.tail, 0.0, 8) < 0.5
-    assert 2.0 < lengthened(1e-12, 3e-15, 8, 1.25) < 5.0  # a tail that says nothing
+    assert 2.0 < lengthened(1e-12, 0.0, 8, 1.25) < 5.0
     assert 0.7 < lengthened(3e-14, 3e-14, 8, 1.25) < 0.95
     assert 1.2 < lengthened(3e-12, 3e-14, 10, 1.25) < 1.4
 
@@ -129,8 +128,6 @@ def test_what_rounding_leaves_may_be_left() -> None:
     for worst, hopeful in ((1e4, True), (1e6, False)):
         easing = Easing(Demand(1e-13, 1e-10), before=(worst, 1.0, 10))
         assert easing.is_rounding(worst, 0.5, 10) is hopeful
-    assert faded(1.0) == 1.0
-    assert 5.0 < faded(10.0) < 9.0
 
 
 def test_what_windows_are_asked_for() -> None:
@@ -240,13 +237,6 @@ def test_the_beginning_is_resolved(tails: list[float], rounds: int, monkeypatch:
     assert made._resolved(_Resolved(0, (False,))).resolution == rounds
 
 
-def test_a_beginning_that_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = follower()
-    _beginning(made, [0.6**i for i in range(900)], monkeypatch)
-    state = made._resolved(_Resolved(0, (False,)))
-    assert 8 <= state.resolution <= 30
-
-
 @pytest.mark.parametrize(("gain", "tail", "kept"), [(2.0, 1e-8, 0), (6.0, 1e-8, 2), (2.0, 1e-7, 3)])
 def test_a_seam_is_left_as_it_is(
     gain: float, tail: float, kept: int, monkeypatch: pytest.MonkeyPatch
@@ -326,20 +316,13 @@ def test_a_beginning_that_is_hard_is_taken_for_one_that_does_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("name", "since", "windows", "accepted"),
-    [
-        ("rod", 5e-4, 5, True),
-        ("rod", 0.05, 5, False),
-        ("rod", 5e-4, 90, False),
-        ("rod", 5e-4, 20, True),
-        ("plate", 0.05, 5, True),
-        ("plate", 0.3, 5, False),
-    ],
+    ("name", "since", "accepted"),
+    [("rod", 5e-5, True), ("rod", 5e-3, False), ("plate", 0.05, True), ("plate", 0.3, False)],
 )
 def test_after_a_while_what_is_not_resolved_is_none(
-    name: str, since: float, windows: int, accepted: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, since: float, accepted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lengths, made = tried(monkeypatch, name, t=since, windows=windows)
+    lengths, made = tried(monkeypatch, name, t=since, windows=5)
     assert (made[0] == "accepted") is accepted
     if name == "rod":
         assert 0.1 * since < lengths[-1] < 0.4 * since  # shorter ones are not tried in the layer
@@ -377,7 +360,7 @@ def test_kinks_are_followed_as_well_as_so_many_windows_can(
 
 
 def test_when_a_matrix_nearer_to_the_solution_is_wanted() -> None:
-    for ratio, wanted in ((0.1, False), (0.4, True)):
+    for ratio, wanted in ((0.2, False), (0.8, True)):
         going = Contraction()
         going.hear(1.0)
         going.hear(ratio)
@@ -414,7 +397,7 @@ def windowed(
 
 
 def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, said, ended = windowed(0.58, 100, monkeypatch)
+    _, said, ended = windowed(0.48, 100, monkeypatch)
     assert not ended
     assert 20 <= said.count("step") <= 60
     assert said.count("factored") == 1
@@ -428,7 +411,7 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
     solver, said, _ = windowed(0.8, 300, monkeypatch)
     assert said.count("factored") > 1
     assert solver._varied  # the next matrices are whole ones
-    _, said, ended = windowed(0.8, 900, monkeypatch)
+    _, said, ended = windowed(0.8, 1000, monkeypatch)
     assert not ended
     assert len(said) <= 4
 
@@ -783,15 +766,12 @@ def test_many_functions_are_asked_at_fewer_places(monkeypatch: pytest.MonkeyPatc
     assert 1200 <= seen[0] <= 5000
 
 
-@pytest.mark.parametrize(("before", "share"), [(1e9, 0.003), (1e-6, 0.0003)])
-def test_what_did_not_gain_is_asked_for_much_less(
-    before: float, share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     one = windows_plan(1e-8)
-    one.demand, one._excess = Demand(1e-7, 1e-7), before
+    one.demand = Demand(1e-7, 1e-7)
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1e-6)
     monkeypatch.setattr(WindowPlan, "tell", lambda *_, **__: None)
     attempt: Attempt = found(1e-6)
     one._conclude(followed(1.0, None), attempt)
     assert one.status is not Status.TOLERANCE
-    assert 0.5 * share < one.demand.tail / 1e-7 < 2.0 * share
+    assert 0.0015 < one.demand.tail / 1e-7 < 0.006

@@ -29,7 +29,6 @@ from pibls.search.evolutions.march import (
     March,
     NoWindowError,
     between,
-    faded,
     lengthened,
     shortened,
 )
@@ -81,7 +80,6 @@ class LineFollower(March[Held, Resolution]):
     waves: bool = True
     """Whether periodic coordinates have waves instead of cells."""
     halves = True
-    _noise: float = 1.0
     _began: float = 0.0
     """Where the beginning was, or the last switch."""
     _rounding: float = 2.2e-16
@@ -186,11 +184,11 @@ class LineFollower(March[Held, Resolution]):
         """The beginning, at a resolution that has it, as far as it can be had."""
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
         wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
-        for _ in range(LINES.rounds):
+        while True:
             across = spectra(state.resolution, state.rates)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
             if across.max() <= wanted or finer is None:
-                break
+                return state
             before, state = state, self._beginning.at(finer)
             if across.max() <= MARCH.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
                 self._rounding = 3.0 * float(across.max())
@@ -200,12 +198,11 @@ class LineFollower(March[Held, Resolution]):
                 if gained < LINES.rough_gain:
                     self._seam = 2.0 * float(across.max())
                     return before
-        return state
 
     def _window(self, held: Held, t: float, h: float) -> tuple[Window, Held, float] | str:
         state, past = held
         first, total = past is None, self.course.total
-        easing = Easing(self.demand, faded(self._noise))
+        easing = Easing(self.demand)
         in_cells = len(state.resolution.sizes) == 1
         begins = first or self.course.is_switched(t)
         if begins:
@@ -245,7 +242,6 @@ class LineFollower(March[Held, Resolution]):
             wide = float(across.max())
             solved = _Solved(state, U, after, t, stop, sizes)
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
-                self._noise = easing.factor
                 if layered and begins:
                     self.layers.pop(t, None)  # it was hard for another reason
                 return self._accepted(solved, along / easing.factor, across / easing.factor)
@@ -263,8 +259,7 @@ class LineFollower(March[Held, Resolution]):
             # One piece is as steep at its walls as it can be: no shorter window is any better.
             blurred = layered and wide > asked.tail and not in_cells
             if blurred or (layered and (h <= 1.001 * LINES.ratio * since or begins)):
-                forced = sum(self.course.sign * (window.start - self._began) >= 0 for window in self._done)
-                if since > LINES.layer[in_cells] * total or forced > LINES.forced:
+                if since > LINES.layer[in_cells] * total:
                     return _UNRESOLVED
                 window, following, _ = self._accepted(solved, along, across)
                 self.layers[self._began] = stop
