@@ -16,7 +16,7 @@ from pibls.arrays import Array
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.boxes import plan as product_plans
-from pibls.search.boxes.axes import _falls_as_power, _finer, _joined, _lines, _resolving, first_axes, tail_of
+from pibls.search.boxes.axes import _falls_as_power, _finer, _joined, first_axes, tail_of
 from pibls.search.boxes.plan import ProductPlan, _looked_at
 from pibls.search.budget import Budget
 from pibls.search.cells import plan as cellular
@@ -111,17 +111,6 @@ def test_pieces_become_one_where_nothing_is_left() -> None:
         assert _joined((0.0, 0.5, 1.0), fallen, limit, set()) == joined
 
 
-def test_data_are_located() -> None:
-    def pieces(f: Any) -> int:
-        return len(_resolving((0.0, 1.0), [lambda t: f(t)[None, :]], 12)) - 1
-
-    rng = np.random.default_rng(0)
-    assert 16 <= pieces(lambda t: rng.standard_normal(len(t))) <= 48  # not more at first
-    assert 8 <= pieces(lambda t: np.sign(t - 0.3141)) <= 14
-    assert pieces(lambda t: 1.0 + 0.2 * np.sin(300 * t)) > 1
-    assert pieces(lambda t: 1.0 + 0.002 * np.sin(300 * t)) == 1
-
-
 @cache
 def square(equation: str, tol: float = 1e-8) -> Bench:
     stated = {
@@ -145,14 +134,6 @@ def test_waves_have_longer_pieces() -> None:
     bench = square("waves")
     axes = first_axes(bench, boxed(bench))
     assert all(18 <= n <= 28 for n in axes.sizes)
-
-
-def test_lines_along_which_data_are_looked_at() -> None:
-    bench = square("layers")
-    made = boxed(bench)
-    along = _lines(bench, made)[0][0]
-    functions = 1 + len(made.equations[0].linear)
-    assert 8 <= len(along(np.array([0.5]))) / functions <= 24
 
 
 # -- rates --

@@ -1,31 +1,28 @@
 r"""a = e₀ < e₁ < … < e_P = b, n polynomials in each piece: how a box is divided, axis by axis.
 
-Pieces begin where data and coefficients need them: at layers and for waves that the equation's own rates
-tell of, around narrow sources, at planes where something jumps. Then each is halved until the coefficients of
-the solution have fallen in it, whatever they are along the other axes; towards an end of an axis where they
-fall as a power, pieces become smaller in proportion. Where they fall fast, more polynomials are cheaper.
+Pieces begin where coefficients need them: at layers and for waves that the equation's own rates tell of, at
+planes where something jumps. Then each is halved until the coefficients of the solution have fallen in it,
+whatever they are along the other axes; towards an end of an axis where they fall as a power, pieces become
+smaller in proportion. Where they fall fast, more polynomials are cheaper.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.nodes import nodes_of
-from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
-from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice
-from pibls.system.boxed import BoxCondition, Boxed
+from pibls.system.boxed import Boxed
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,6 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
     found = list(sites(bench))
     waves = waves_across(bench)
     edges, sizes = [], []
-    lines = _lines(bench, boxed)
     for axis, (low, high) in enumerate(bench.box):
         n = n0
         cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
@@ -89,7 +85,7 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
         for site in found:
             if site.axis == axis:
                 cuts |= _graded(float(low), float(high), site.level, RATES.per_degree * n / site.rate)
-        edges.append(_resolving(tuple(sorted(cuts)), lines[axis], n))
+        edges.append(tuple(sorted(cuts)))
         sizes.append(n)
     assert len(edges) == d
     return Axes(tuple(edges), tuple(sizes))
@@ -211,88 +207,3 @@ def _graded(low: float, high: float, level: float, length: float) -> set[float]:
             out.add(level + sign * step)
             step *= 3.0
     return out
-
-
-Along = Callable[[Array], Array]
-
-
-def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
-    """Data along lines in the direction of each axis: through where they are largest, and anywhere."""
-    d = len(bench.box)
-    out: list[list[Along]] = [[] for _ in range(d)]
-    rng = bench.stream(7, 1)
-    count = AXES.looked[d]
-    low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
-    given: list[tuple[Residual, BoxCondition | None]] = [(e, None) for e in boxed.equations]
-    for r, held in [*given, *((side.residual, side) for side in boxed.sides)]:
-        free = [i for i in range(d) if held is None or i != held.axis]
-        t = [(np.arange(count) + rng.random(count)) / count for _ in free]
-        X = np.zeros((count ** len(free), d))
-        X[:, free] = np.stack(np.meshgrid(*t, indexing="ij"), -1).reshape(len(X), -1)
-        if held is not None:
-            X[:, held.axis] = held.end
-        X = low + lengths * X
-        size = np.nan_to_num(np.abs(_data(r, held, X)[0]))
-        chosen = [X[np.argmax(size)]]
-        for _ in range(AXES.lines - 1):
-            # The next largest that is not next to those.
-            far = np.all([(np.abs((X - c) / lengths)).max(axis=1) > 0.1 for c in chosen], axis=0)
-            if not far.any():
-                break
-            chosen.append(X[np.argmax(np.where(far, size, -1.0))])
-        chosen += list(X[rng.integers(len(X), size=AXES.lines)])
-        for axis in free:
-            out[axis].append(_through(r, held, np.array(chosen), axis))
-    return out
-
-
-def _through(r: Residual, held: BoxCondition | None, places: Array, axis: int) -> Along:
-    """t ↦ data and coefficients at t along lines through some places, (functions, N)."""
-
-    def values(t: Array) -> Array:
-        X = np.repeat(places, len(t), axis=0)
-        X[:, axis] = np.tile(t, len(places))
-        found = _data(r, held, X)
-        return found.reshape(len(found) * len(places), len(t))
-
-    return values
-
-
-def _data(r: Residual, held: BoxCondition | None, X: Array) -> Array:
-    """What is given, and the coefficients, (functions, N)."""
-    normals = np.zeros_like(X)
-    if held is not None:
-        normals[:, held.axis] = 2.0 * held.end - 1.0
-    data = r.known_data(X)
-    zero = np.zeros((len(r.nonlinear), len(X)))
-    return np.concatenate([r.rest(X, normals, data, zero)[None], r.coefficients(X, normals, data)])
-
-
-def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[float, ...]:
-    """Pieces halved until data have fallen in them, roughly."""
-    s = nodes_of(n, False)
-    matrix = np.linalg.inv(legendre(s, n))
-    looked: dict[tuple[float, float], list[Array]] = {}
-
-    def coefficients(a: float, b: float) -> list[Array]:
-        if (a, b) not in looked:
-            t = 0.5 * (a + b) + 0.5 * (b - a) * s
-            looked[a, b] = [np.nan_to_num(f(t), posinf=0.0, neginf=0.0) @ matrix.T for f in lines]
-        return looked[a, b]
-
-    for _ in range(AXES.depth):
-        if len(edges) > AXES.pieces:
-            break
-        found = [coefficients(a, b) for a, b in itertools.pairwise(edges)]
-        sizes = [np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))]
-        cuts = set(edges)
-        for (a, b), piece in zip(itertools.pairwise(edges), found, strict=True):
-            # Of each function the lines through all places together: one that is tiny there is not looked at.
-            tails = [tail_of(np.abs(c)) for c in piece]
-            limits = [AXES.located * max(z.max(), 1e-300) for z in sizes]
-            if any(bool((t > limit).any()) for t, limit in zip(tails, limits, strict=True)):
-                cuts.add(0.5 * (a + b))
-        if len(cuts) == len(edges):
-            break
-        edges = tuple(sorted(cuts))
-    return edges

@@ -13,12 +13,6 @@ class AxisThresholds:
     """A tolerance, and the polynomials of a piece from there on."""
     most: int = 28  # polynomials of a piece
     waves: int = 22  # and of one for many waves
-    looked: dict[int, int] = field(default_factory=lambda: {2: 160, 3: 40})
-    """Points along each axis at which data are looked for."""
-    lines: int = 6  # through so many places, and as many at random
-    located: float = 0.02  # of the largest value: what pieces leave of data at first
-    pieces: int = 24  # of an axis at first, at most
-    depth: int = 10  # halvings of one of them, at most
     towards: float = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
     gained: float = 1.6  # … again and again, for so many digits each: those of r² log r
     levels_at_once: int = 3  # … and so many divisions of it at once
