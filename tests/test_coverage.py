@@ -50,3 +50,14 @@ def test_an_undetermined_problem_says_where_to_look() -> None:
     with pytest.warns(pibls.ConvergenceWarning, match=r"under-determined.* No condition holds where y = 2\."):
         solution = pibls.solve(laplace(pibls.Dirichlet(U(x, y), x, on=y < 2)))
     assert "No condition holds where y = 2." in solution.summary()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_source_beside_a_bare_side_contradicts_nothing(seed: int) -> None:
+    """-Δu = 1 with u = 0 on three sides: what is found grows to 1e9, and leaves a tenth of the source."""
+    u = U(x, y)
+    source = sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    problem = pibls.Problem(square, [source], [pibls.Dirichlet(u, 0, on=y < 1)])
+    with pytest.warns(pibls.ConvergenceWarning, match=r"under-determined.* No condition holds where y = 1\."):
+        assert pibls.solve(problem, seed=seed).status is pibls.Status.UNDETERMINED

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import Boundary, Shape
+from pibls.domain import Boundary, Shape, columns, faces_of
 from pibls.domain.quadrature import rule_boundary, rule_inside, settled
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text
@@ -59,6 +59,21 @@ def test_divergence_theorem(name: str) -> None:
     source = 2 * np.cos(2 * X[:, 0] + X[:, 1]) + 2 * np.exp(X[:, 0]) * X[:, 1]
     assert np.all(domain.contains(X))
     assert inside.weights @ source == pytest.approx(around.weights @ flux, abs=2e-10)
+
+
+def test_where_nothing_turns_no_turn_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next to corners hundreds of small boxes are integrated over, and most of their sides are straight."""
+    asked: list[object] = []
+    sense = columns._sense
+
+    def counted(face: Any, shares: Any) -> Any:
+        asked.append(face)
+        return sense(face, shares)
+
+    monkeypatch.setattr(columns, "_sense", counted)
+    triangle = pibls.Polygon((x, y), [(0, 0), (1, 0.2), (0.3, 1)])
+    assert rule_inside(triangle, 8).weights.sum() == pytest.approx(0.47, rel=1e-12)
+    assert len(asked) == len(faces_of(triangle))
 
 
 @pytest.mark.parametrize(

@@ -153,22 +153,25 @@ def test_a_rod_that_is_quenched_at_its_ends() -> None:
     assert times[-1] == pytest.approx(0.2)
 
 
-def test_a_kinked_payoff() -> None:
-    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1."""
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_kinked_payoff(backwards: bool) -> None:
+    """Black and Scholes: 10.450583572 for S = K = 100, r = 0.05, σ = 0.2, T = 1; in time, or in the rest."""
     S, q = sp.symbols("S q")
     V = sp.Function("V")(S, q)
+    left = 1 - q if backwards else q
+    payoff = sp.Max(S - 100, 0)
     problem = pibls.Problem(
         pibls.Interval(S, 0, 400).during(q, 0, 1),
-        [V.diff(q) - sp.Rational(1, 50) * S**2 * V.diff(S, 2) - S * V.diff(S) / 20 + V / 20],
+        [V.diff(q) / left.diff(q) - S**2 * V.diff(S, 2) / 50 - S * V.diff(S) / 20 + V / 20],
         [
             pibls.Dirichlet(V, 0, on=sp.Eq(S, 0)),
-            pibls.Dirichlet(V, S - 100 * sp.exp(-q / 20), on=sp.Eq(S, 400)),
-            pibls.Initial(V, sp.Max(S - 100, 0)),
+            pibls.Dirichlet(V, S - 100 * sp.exp(-left / 20), on=sp.Eq(S, 400)),
+            pibls.Dirichlet(V, payoff, on=sp.Eq(q, 1)) if backwards else pibls.Initial(V, payoff),
         ],
     )
     solution = pibls.solve(problem, tol=1e-7)
     assert solution.converged
-    assert abs(solution(100, 1) - 10.450583572) < 1e-8
+    assert abs(solution(100, 0 if backwards else 1) - 10.450583572) < 1e-8
 
 
 def test_a_square_drum_over_ten_periods() -> None:

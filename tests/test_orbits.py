@@ -268,3 +268,39 @@ def test_a_tighter_orbit_that_ends_early_does_not_replace_a_whole_one(
     assert plan.error is error
     assert "stopped" not in plan.notes
     assert plan.status is (pibls.Status.TIME_LIMIT if why == LATE else pibls.Status.FLOOR)
+
+
+# --- a start at which the equation is singular ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("equation", "start"),
+    [
+        (t * u.diff(t) - u, (0,)),
+        (u.diff(t) - u / t, (0,)),
+        (t * u.diff(t) - sp.Rational(6, 5) * u - u**2, (0,)),
+        (t**2 * u.diff(t, 2) - 2 * t * u.diff(t) + 2 * u - 2, (1, 0)),  # 1 + c t²
+        (t**2 * u.diff(t, 2) + t * u.diff(t) + (t**2 - 4) * u, (0, 0)),  # c J₂(t)
+    ],
+)
+def test_orbits_that_all_begin_alike_are_not_told_apart(equation: Any, start: tuple[int, ...]) -> None:
+    solution = solved(on(1, [equation], *((u.diff(t, j), value) for j, value in enumerate(start))))
+    assert solution.status is pibls.Status.UNDETERMINED
+
+
+@pytest.mark.parametrize(
+    ("equation", "start", "exact"),
+    [
+        (t**2 * u.diff(t, 2) + t * u.diff(t) + (t**2 - 1) * u, (0, 0.5), sp.besselj(1, t)),
+        (t * u.diff(t) + u - sp.cos(t), (1,), sp.sin(t) / t),
+        (u.diff(t, 2) + 2 * u.diff(t) / t + u**5, (1, 0), (1 + t**2 / 3) ** sp.Rational(-1, 2)),
+        (t * u.diff(t, 2) - u, (0, 1), sp.sqrt(t) * sp.besseli(1, 2 * sp.sqrt(t))),
+    ],
+)
+def test_what_is_given_at_a_singular_start_may_be_enough(
+    equation: Any, start: tuple[float, ...], exact: Any
+) -> None:
+    solution = solved(on(3, [equation], *((u.diff(t, j), value) for j, value in enumerate(start))))
+    assert solution.converged
+    for at in (0.5, 3.0):
+        assert abs(solution(at) - float(exact.subs(t, at))) <= solution.error.max < 1e-9

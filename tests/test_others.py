@@ -39,6 +39,30 @@ def test_mirrored_solutions() -> None:
     assert min(abs(m + middles[0]) for m in middles[1:]) < 1e-6
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_guess_leads_to_the_solution_beside_it(sign: int) -> None:
+    """u'' + 40u = u³: ±6.03 in the middle, and a whole Newton step from 4 sin πx ends beside the other."""
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + 40 * u - u**3], [pibls.Dirichlet(u, 0)])
+    found = pibls.solve(problem, tol=1e-8, guess=4 * sign * sp.sin(sp.pi * x))
+    assert sign * found(0.5) == pytest.approx(6.0273040444, abs=1e-6)
+
+
+def test_an_eigenvalue_is_the_one_that_was_guessed() -> None:
+    """A star's radius, the first zero 6.8968 of Lane and Emden's function: 36 is the second."""
+    size = sp.Function("R")(x)
+    star = x * u.diff(x, 2) + 2 * u.diff(x) + x * size**2 * u**3
+    start = [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0)), pibls.Neumann(u, 0, on=sp.Eq(x, 0))]
+    problem = pibls.Problem(LINE, [star, size.diff(x)], [*start, pibls.Dirichlet(u, 0, on=sp.Eq(x, 1))])
+    found = pibls.solve(problem, tol=1e-8, guess={u: 1 - x**2, size: 6})
+    assert found["R"](0.5) == pytest.approx(6.896848619376960, rel=1e-8)
+
+
+def test_a_guess_that_is_no_number_is_refused() -> None:
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + sp.exp(u)], [pibls.Dirichlet(u, 0)])
+    with pytest.raises(pibls.ProblemError, match="guess: expected finite values inside of the domain"):
+        pibls.solve(problem, guess=sp.sqrt(x - sp.Rational(1, 2)))
+
+
 def test_what_has_one_has_no_others() -> None:
     assert pibls.solve(pibls.Problem(LINE, [u.diff(x, 2) + u - 1], [pibls.Dirichlet(u, 0)])).others == ()
     growth = pibls.Problem(pibls.Interval(t, 0, 1), [v.diff(t) - v * (1 - v)], [pibls.Initial(v, 0.1)])

@@ -13,17 +13,15 @@ import sympy as sp
 
 import pibls
 from pibls.errors import MissingPackageError
-from pibls.sample import Section, patch_of
 from tests import solved
 from tests.solved import MANY, Ring, t, x, y, z
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.collections import LineCollection, PolyCollection, TriMesh  # noqa: E402
+from matplotlib.collections import LineCollection, TriMesh  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.quiver import Quiver  # noqa: E402
-from PIL import Image  # noqa: E402
 
 u = sp.Function("u")
 
@@ -366,115 +364,6 @@ def test_arrows_in_time() -> None:
     assert len(finished(solved.body().plot(vector=("u", "u"), at={z: 1}, resolution=11)).collections) == 2
 
 
-# --- errors and residuals -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("exact", [sp.cos(x) * sp.exp(-y), lambda a, b: np.cos(a) * np.exp(-b)])
-def test_error_map(exact: Any) -> None:
-    ax = finished(solved.plane().plot_error(exact, resolution=21))
-    P, values = drawn(ax)
-    wanted = solved.plane()(*P.T) - np.cos(P[:, 0]) * np.exp(-P[:, 1])
-    np.testing.assert_allclose(values, wanted, atol=1e-15)
-    low, high = mesh_of(ax).get_clim()
-    assert low == -high == -np.abs(values).max()
-    assert mesh_of(ax).get_cmap().name == "RdBu_r"
-    assert ax.get_figure().axes[1].get_ylabel() == r"$u - u_{\mathrm{exact}}$"
-
-
-def test_error_on_a_logarithmic_scale() -> None:
-    ax = finished(solved.plane().plot_error(sp.cos(x) * sp.exp(-y) + x / 10, log=True, resolution=21))
-    _, values = drawn(ax)
-    assert (values > 0).all()
-    assert isinstance(mesh_of(ax).norm, matplotlib.colors.LogNorm)
-    curve = finished(solved.line().plot_error(sp.cos(x), log=True))
-    assert curve.get_yscale() == "log"
-    low, high = curve.get_ylim()
-    assert high / low < 1e10  # a zero of the error does not stretch the axis to 1e-308
-
-
-def test_error_curve_has_a_zero_line() -> None:
-    ax = finished(solved.line().plot_error(sp.cos(x)))
-    assert list(ax.get_lines()[1].get_ydata()) == [0, 0]
-
-
-def test_errors_of_several_unknowns() -> None:
-    solution = solved.several()
-    axes = finished(solution.plot_error({"u": -y, "p": x * y + 1}, resolution=21))
-    np.testing.assert_allclose(drawn(axes[1])[1], -1.0, atol=1e-6)
-    with pytest.raises(pibls.ProblemError, match="exact: expected a dictionary"):
-        solution.plot_error(-y)
-
-
-def test_residual_map() -> None:
-    ax = finished(solved.plane().plot_residual(resolution=21))
-    P, values = drawn(ax)
-    equation = solved.plane().problem.equations[0]
-    np.testing.assert_array_equal(values, solved.plane().evaluate(equation.lhs - equation.rhs, *P.T))
-    assert ax.get_figure().axes[1].get_ylabel() == r"$\mathrm{residual}$"
-
-
-def test_residuals_of_several_equations() -> None:
-    axes = finished(solved.several().plot_residual(log=True, resolution=21))
-    assert len(axes) == 3
-    assert axes[0].get_figure().axes[3].get_ylabel() == r"$|\mathrm{residual\ 1}|$"
-
-
-def test_where_the_exact_solution_is_no_number_nothing_is_drawn() -> None:
-    ax = finished(solved.plane().plot_error(lambda a, b: np.where(a > 1, np.nan, a), resolution=21))
-    P, _ = drawn(ax)
-    used = np.unique(mesh_of(ax)._triangulation.triangles)
-    assert P[used, 0].max() <= 1
-
-
-# --- films ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [solved.strip, solved.moving_plane, solved.moving_ring])
-def test_gif(make: Any, tmp_path: Path) -> None:
-    path = make().animate(tmp_path / "film.gif", frames=4, fps=10, dpi=50, resolution=31)
-    with Image.open(path) as film:
-        assert getattr(film, "n_frames", 1) == 4
-        assert film.info["duration"] == 100
-        frames = []
-        for k in range(4):
-            film.seek(k)
-            frames.append(np.asarray(film.convert("RGB")).astype(int))
-    assert np.abs(frames[0] - frames[3]).max() > 50  # something moves
-    assert (frames[0][0, 0] == 255).all()
-
-
-def test_film_of_a_vector_field(tmp_path: Path) -> None:
-    w = u(x, y, t)
-    path = solved.moving_plane().animate(
-        tmp_path / "film.gif", vector=(w, w.diff(x)), frames=2, dpi=40, resolution=11
-    )
-    assert path.stat().st_size > 1000
-
-
-def test_films_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(pibls.ProblemError, match="animate: expected a problem with time"):
-        solved.plane().animate(tmp_path / "film.gif")
-    with pytest.raises(pibls.ProblemError, match=r"path: expected a file that ends in \.gif"):
-        solved.strip().animate(tmp_path / "film.avi")
-    with pytest.raises(pibls.ProblemError, match="frames: expected a whole number of at least 2"):
-        solved.strip().animate(tmp_path / "film.gif", frames=1)
-    from matplotlib.animation import FFMpegWriter
-
-    monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
-    with pytest.raises(pibls.ProblemError, match="no ffmpeg was found"):
-        solved.strip().animate(tmp_path / "film.mp4")
-    assert not list(tmp_path.iterdir())
-
-
-def test_mp4(tmp_path: Path) -> None:
-    from matplotlib.animation import FFMpegWriter
-
-    if not FFMpegWriter.isAvailable():
-        pytest.skip("videos need the program ffmpeg, which is not installed here")
-    path = solved.strip().animate(tmp_path / "film.mp4", frames=3, dpi=50)
-    assert path.read_bytes()[4:8] == b"ftyp"
-
-
 # --- axes -----------------------------------------------------------------------------------------
 
 
@@ -553,55 +442,6 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingPackageError, match=r"pip install 'pibls\[plot\]'"):
         solved.line().plot()
     assert issubclass(MissingPackageError, ImportError)
-
-
-# --- the mesh that ends where the domain ends -----------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [7, 20, 33])
-def test_patch_in_the_plane(n: int) -> None:
-    patch = patch_of(section := Section(Ring(), (0, 1), {}), section.axes((n, n)))
-    assert measure(patch) == pytest.approx(np.pi * (1 - 0.4**2), rel=6 / n**2)
-    assert is_conforming(patch.cells)
-
-
-def test_patch_in_space() -> None:
-    section = Section(solved.Ball(), (0, 1, 2), {})
-    errors = [4 / 3 * np.pi - measure(patch_of(section, section.axes((n,) * 3))) for n in (8, 16)]
-    assert 0 < errors[1] < 0.4 * errors[0]  # second order, from inside
-    assert is_conforming(patch_of(section, section.axes((8, 8, 8))).cells)
-
-
-def test_patch_along_a_line() -> None:
-    section = Section(Ring(), (0,), {1: 0.0})
-    patch = patch_of(section, section.axes((12,)))
-    assert measure(patch) == pytest.approx(1.2, abs=1e-8)
-
-
-def test_patch_of_a_box_has_no_rim() -> None:
-    section = Section(pibls.Box({x: (0, 1), y: (0, 2)}), (0, 1), {})
-    patch = patch_of(section, section.axes((4, 5)))
-    assert len(patch.rim) == 0
-    assert measure(patch) == pytest.approx(2.0)
-
-
-def measure(patch: Any) -> float:
-    corners = patch.points[patch.cells]
-    sizes = np.linalg.det(corners[:, 1:] - corners[:, :1])
-    assert (sizes > 0).all()
-    return float(sizes.sum() / sp.factorial(patch.points.shape[1]))
-
-
-def is_conforming(cells: Any) -> bool:
-    """Every facet belongs to one simplex or two."""
-    k = cells.shape[1]
-    facets = np.sort(np.concatenate([np.delete(cells, i, axis=1) for i in range(k)]), axis=1)
-    return bool(np.unique(facets, axis=0, return_counts=True)[1].max() <= 2)
-
-
-def test_polygons_are_not_used_for_maps() -> None:
-    """Thousands of antialiased polygons would show white seams between them."""
-    assert not any(isinstance(c, PolyCollection) for c in solved.plane().plot(resolution=11).collections)
 
 
 def test_a_body_is_drawn_where_its_displacements_take_it() -> None:

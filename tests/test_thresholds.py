@@ -10,19 +10,23 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.problem.lowering import lower
 from pibls.search import attempt as attempts
-from pibls.search import waves
+from pibls.search import drive, waves
 from pibls.search.attempt import Attempt
 from pibls.search.cells.plan import CellPlan
 from pibls.search.cells.sizes import Sized
 from pibls.search.drive import _lost, rescaled
 from pibls.search.estimate import ErrorEstimate, Where, estimated
+from pibls.search.evolution import evolution_of
 from pibls.search.evolutions.followed import Demand
 from pibls.search.family import WaveFamily
+from pibls.search.orbits.initial import beginning_of
 from pibls.search.waves import WavePlan
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
 from pibls.status import Status
+from pibls.system.line import grouped
 from tests.made import found, line, plan, plane
 
 x, y = sp.symbols("x y")
@@ -337,3 +341,39 @@ def test_orbits_are_asked_for_more_than_the_tolerance_and_not_for_all() -> None:
     solution = pibls.solve(problem, tol=1e-4)
     assert solution.converged
     assert 3e-11 < solution.error.max < 1e-6
+
+
+@pytest.mark.parametrize(("off", "runs"), [(0.1, 2), (1e-3, 3)])
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_clear_contradiction_shows_in_a_rough_solution(
+    off: float, runs: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """u' = u with u = 1 and u' = 1 + off at one end: what is nearly right is looked at with all digits."""
+    tols: list[float] = []
+    run = drive._run
+
+    def counted(problem: Any, request: Any, budget: Any) -> Any:
+        tols.append(request.tol)
+        return run(problem, request, budget)
+
+    monkeypatch.setattr(drive, "_run", counted)
+    w = u(x)
+    conditions = [pibls.Condition(sp.Eq(e, 1 + d), on={x: end}) for e, d in ((w, 0), (w.diff(x), off))]
+    with pytest.warns(pibls.ConvergenceWarning):
+        solution = pibls.solve(pibls.Problem(pibls.Interval(x, 0, 1), [w.diff(x) - w], conditions))
+    assert solution.status is Status.NO_SOLUTION
+    assert len(tols) == runs
+
+
+@pytest.mark.parametrize(("apart", "followed"), [(1e-10, True), (1e-13, False)])
+def test_a_beginning_that_is_no_beginning(apart: float, followed: bool) -> None:
+    """v + w and v + (1 + apart) w are two values as long as they can be told apart."""
+    v, w = u(x), sp.Function("w")(x)
+    conditions = [
+        pibls.Condition(sp.Eq(v + w, 1), on={x: 0}),
+        pibls.Condition(sp.Eq(v + (1 + sp.Float(apart)) * w, 1), on={x: 0}),
+    ]
+    lowered = lower(pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x) - w, w.diff(x) + v], conditions))
+    evolution = evolution_of(lowered, pibls.Interval(x, 0, 1))
+    assert evolution is not None
+    assert (beginning_of(lowered, evolution, grouped(evolution.orders)) is not None) is followed

@@ -6,16 +6,17 @@ under-determined, that is where to look first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Face, box_of, faces_of, time_of
+from pibls.domain import Domain, Face, box_of, faces_of, time_of
 from pibls.problem.statement import distinct
 
 if TYPE_CHECKING:
-    from pibls.problem.problem import Problem
+    from pibls.problem import Problem, Region
 
 _PROBES = 64
 
@@ -31,8 +32,12 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
     >>> uncovered(pibls.Problem(square, [u.diff(x, 2) + u.diff(y, 2)], [sides]))
     ('y = 1',)
     """
-    regions = [s.region for s in problem.statements[len(problem.equations) :]]
-    domain, time = problem.domain, time_of(problem.domain)
+    return bare(problem.domain, [s.region for s in problem.statements[len(problem.equations) :]])
+
+
+def bare(domain: Domain, regions: Sequence[Region]) -> tuple[str, ...]:
+    """The places that none of these regions holds."""
+    time = time_of(domain)
     if len(domain.coordinates) == 1 and any(r.plane() is not None for r in regions):
         return ()  # an initial value problem on a line: nothing is asked at its end
     rng = np.random.default_rng(0)
@@ -45,7 +50,7 @@ def uncovered(problem: Problem) -> tuple[str, ...]:
             if region.plane() is not None and region.plane() == face.plane():
                 held |= region.holds(boundary.points)  # a side may also be named as a slice of the domain
         if not held.all():
-            name = _name(face, problem.coordinates)
+            name = _name(face, domain.coordinates)
             found.append(f"part of {name}" if held.any() else name)
     if time is not None:
         axis, start = len(domain.coordinates) - 1, float(box_of(domain)[-1, 0])

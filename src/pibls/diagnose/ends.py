@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -20,6 +19,7 @@ from pibls.arrays import Array
 from pibls.diagnose.thresholds import ENDS
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.domain.face import Face, stretches
+from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.program import program
 
@@ -136,9 +136,9 @@ def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
     return any(bool(m[0]) != bool(m[1]) for m in masks)
 
 
-def _exactly(face: Face, cut: float, region: Any) -> float | None:
+def _exactly(face: Face, cut: float, region: Region) -> float | None:
     """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
-    relation = getattr(region, "relation", None)
+    relation = region.relation
     if relation is None or not ENDS.slack < cut < 1.0 - ENDS.slack:
         return None
     for atom in relation.expression.atoms(Relational):

@@ -136,8 +136,7 @@ def _rises(face: Face) -> list[_Rise]:
     sign = _sense(face, places)
     changes = np.flatnonzero(sign[1:] != sign[:-1])
     a, b = places[changes], places[changes + 1]
-    for _ in range(_BISECTIONS):
-        c = 0.5 * (a + b)
+    while np.any(((c := 0.5 * (a + b)) != a) & (c != b)):
         same = _sense(face, c) == sign[changes]
         a, b = np.where(same, c, a), np.where(same, b, c)
     ends = np.concatenate([[0.0], 0.5 * (a + b), [1.0]])

@@ -77,6 +77,18 @@ def check_terms(expression: Any, name: str) -> None:
             )
 
 
+def checked_expression(expression: Any) -> Any:
+    """What a person asks of a solution, if it is an expression; text never is."""
+    if not isinstance(expression, sp.Expr):
+        raise ProblemError(
+            "expression",
+            expected="a SymPy expression of the unknowns and their derivatives",
+            got=repr(expression),
+            remedy="Build it with SymPy; text is never evaluated.",
+        )
+    return expression
+
+
 def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
     """Raise a ProblemError where ∂ρ/∂J holds a jump, which a Newton step cannot see."""
     for term in rest.atoms(sp.Function):

@@ -19,7 +19,7 @@ from pibls.search.bench import Bench, stream
 from pibls.search.counts import default_points
 from pibls.search.estimate import Norms, norms_by_name
 from pibls.search.probe import UNPROBED, Probed, probed_at
-from pibls.search.starts import from_scratch, warm
+from pibls.search.starts import from_guess, from_scratch, warm
 from pibls.search.thresholds import COUNTS
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
@@ -251,9 +251,8 @@ def _solve(
     if start is not None and start.relative < bench.limits.trust_start:
         return warm(whole, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
-        nothing = np.empty(0)
-        relative = _worst(norms_by_name(judge(bench, guess, nothing)[0]))
+        relative = _worst(norms_by_name(judge(bench, guess, np.empty(0))[0]))
         # A guess that is a solution already is not smoothed away by the first step.
         relative = relative if relative < bench.limits.rough else 1.0
-        return warm(whole, _seen(guess, bench), nothing, relative, plain)
+        return from_guess(whole, _seen(guess, bench), relative, plain)
     return from_scratch(whole, plain, bench, rng)

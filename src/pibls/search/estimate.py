@@ -171,7 +171,8 @@ def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None
 def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
     """The largest difference in each of a number of stretches of time, and in those beside it.
 
-    What a window leaves begins with it: a stretch that ends with a few places of the next window was 24 times below.
+    What a window leaves begins with it: a stretch that ends with a few places of the next window was 24 times
+    below.
     """
     order = np.argsort(t, kind="stable")
     worst = np.abs(difference).max(axis=0)[order]

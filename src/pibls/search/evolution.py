@@ -66,10 +66,17 @@ def evolution_of(lowered: LoweredProblem, domain: Domain) -> Evolution | None:
 
 
 def surplus_of(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
-    """The beginnings that an evolution does not need: those beyond ∂_t^j u for all j below the order."""
-    if time_of(domain) is None:
+    """The beginnings that an evolution does not need: those beyond ∂_t^j u for all j below the order.
+
+    It may begin at either end; a line is an evolution, too, where all conditions stand at one end.
+    """
+    if time_of(domain) is None and lowered.dimension > 1:
         return ()
-    axis, start = lowered.dimension - 1, float(box_of(domain)[-1, 0])
+    return next(filter(None, (_surplus(lowered, domain, float(t)) for t in box_of(domain)[-1])), ())
+
+
+def _surplus(lowered: LoweredProblem, domain: Domain, start: float) -> tuple[int, ...]:
+    axis = lowered.dimension - 1
     orders = orders_in(lowered, axis)
     kinds = [_kind(r.region, domain, axis, start) for r in lowered.residuals]
     beginning = [i for i, kind in enumerate(kinds) if kind == "start"]

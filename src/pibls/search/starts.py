@@ -16,6 +16,7 @@ from pibls.basis.growth import Growth
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.linalg.matrix import is_finite
+from pibls.problem import Jet
 from pibls.search.bench import Bench
 from pibls.search.thresholds import STARTS
 from pibls.solver import GaussNewton, Outcome
@@ -26,17 +27,16 @@ from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System
 from pibls.system.tied import TiedSystem
 
+AnyWhole = System | StreamedSystem | TiedSystem
+
 
 def lift(system: System, bench: Bench) -> Array | None:
     """The coefficients of the smooth function that meets the linear conditions; None where all are zero."""
     space = system.space
     A, b = [], []
-    interior: dict[int, Array] = {}
+    interior = _interior(system)
     for block in system.blocks:
-        if block.residual.region.is_inside:
-            jets = (*block.residual.linear, *block.residual.nonlinear)
-            interior |= {jet.unknown: block.points.sites[0] for jet in jets}
-        elif not block.jets:
+        if not block.residual.region.is_inside and not block.jets:
             rows = system.linear[block.rows]
             scale = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-300)
             A.append(STARTS.firm * rows / scale[:, None])
@@ -48,6 +48,16 @@ def lift(system: System, bench: Bench) -> Array | None:
     target = np.concatenate([*b, np.zeros(len(flat))])
     factors = RidgeQR().factor_scaled(matrix, np.ones(len(matrix)), STARTS.cond)
     return factors.apply(target)
+
+
+def _interior(system: System) -> dict[int, Array]:
+    """Points inside at which equations hold that have an unknown, for each of them."""
+    out: dict[int, Array] = {}
+    for block in system.blocks:
+        if block.residual.region.is_inside:
+            jets = (*block.residual.linear, *block.residual.nonlinear)
+            out |= {jet.unknown: block.points.sites[0] for jet in jets}
+    return out
 
 
 def _flatness(space: Whole, places: dict[int, Array], bench: Bench) -> Array:
@@ -66,9 +76,7 @@ def _flatness(space: Whole, places: dict[int, Array], bench: Bench) -> Array:
     return np.concatenate(out)
 
 
-def from_scratch(
-    system: System | StreamedSystem | TiedSystem, method: GaussNewton, bench: Bench, rng: np.random.Generator
-) -> Outcome:
+def from_scratch(system: AnyWhole, method: GaussNewton, bench: Bench, rng: np.random.Generator) -> Outcome:
     """From the data; where that leads nowhere, from constants, and from functions that grow or fall."""
     best: Outcome | None = None
     refused = True
@@ -97,9 +105,7 @@ def from_scratch(
     return best
 
 
-def _candidates(
-    system: System | StreamedSystem | TiedSystem, bench: Bench
-) -> Iterator[tuple[Array, Array | None]]:
+def _candidates(system: AnyWhole, bench: Bench) -> Iterator[tuple[Array, Array | None]]:
     w = None if system.held is None else lift(system.held, bench)
     if w is not None:
         yield system.values(w), w
@@ -117,8 +123,40 @@ def _candidates(
         yield system.values_of(growth, np.full(growth.columns, sign)), None
 
 
-def warm(
-    system: System | StreamedSystem | TiedSystem, space: Space, w: Array, relative: float, method: GaussNewton
-) -> Outcome:
+def from_guess(system: AnyWhole, guess: Space, relative: float, method: GaussNewton) -> Outcome:
+    """From a guess, with steps that come closer; where these end nowhere, with a whole first step.
+
+    Far from the guess there may be other solutions, and a whole step may end beside one of them.
+    """
+    nothing = np.empty(0)
+    if system.held is not None:
+        v, w = system.values_of(guess, nothing), _written(system.held, guess)
+        found = method.descend(system, v, relative, w=w)
+        if found.status is not Status.STALLED:
+            return found
+    return warm(system, guess, nothing, relative, method)
+
+
+def _written(system: System, guess: Space) -> Array:
+    """The coefficients of a guess in the functions of the system."""
+    space, out = system.space, np.zeros(system.space.columns)
+    for k, X in _interior(system).items():
+        zero, owner = (0,) * X.shape[1], space.owners[k]
+        A, b = (
+            space.tables(X, [(owner, zero)])[owner, zero],
+            guess.values((X,), (Jet(k, zero),), np.empty(0))[0],
+        )
+        if not np.isfinite(b).all():
+            raise ProblemError(
+                "guess",
+                expected="finite values inside of the domain",
+                got=f"{b[~np.isfinite(b)][0]} at {X[~np.isfinite(b)][0]}",
+                remedy="Give another start, or none.",
+            )
+        out[space.slices[k]] = RidgeQR().factor_scaled(A, np.ones(len(A)), STARTS.cond).apply(b)
+    return out
+
+
+def warm(system: AnyWhole, space: Space, w: Array, relative: float, method: GaussNewton) -> Outcome:
     """From the solution in another space, whose relative residual is known."""
     return method.descend(system, system.values_of(space, w), relative)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.diagnose.coverage import bare
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
 from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
@@ -48,6 +49,8 @@ class WavePlan(Plan):
     """Widths that were tried."""
     _same: int = 0
     """Doublings that changed nothing."""
+    _compared_one: Attempt | None = None
+    """The attempt that the estimate is of."""
 
     def __post_init__(self) -> None:
         self.family = self.bench.family
@@ -246,8 +249,19 @@ class WavePlan(Plan):
         return now
 
     def settle(self) -> None:
-        if self.now is not None and self.now is self.best and not self.error.checked:
+        if self.now is not None and self.now is self.best and self._compared_one is not self.best:
             self._judge(ending=True)
+        self.conclude()
+
+    def conclude(self) -> None:
+        """As long as doublings gain, the last one changed more than it left."""
+        now, last, limits = self.now, self.last, self.bench.limits
+        if now is None or last is None or self.best is not now or self._compared_one is now:
+            return
+        if now.relative < min(limits.slow * last.relative, limits.fits):
+            error = compare(now.function, last.function, self.bench.lowered.unknowns, self.bench.where)
+            error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
+            self.error, self._compared_one = min(self.error, error, key=lambda e: e.max), now
 
     def _judge(self, ending: bool = False) -> None:
         """Whether an independent second solution confirms that this is the end."""
@@ -291,11 +305,14 @@ class WavePlan(Plan):
         self._note_rounding(second)
         error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
         self.error = error
-        self.best = now if now.relative <= 2.0 * second.relative else second
+        self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
-            contradictory = left_over(self.bench, *now.function, now.residuals) > limits.fits
-            self.status = Status.NO_SOLUTION if contradictory else Status.UNDETERMINED
+            # Where a side is bare, what runs away is held by nothing there: nothing contradicts it.
+            told = [r.region for r in self.bench.lowered.residuals if not r.region.is_inside]
+            runaway = left_over(self.bench, *now.function, now.residuals) > limits.fits
+            closed = runaway and not bare(self.bench.domain, told)
+            self.status = Status.NO_SOLUTION if closed else Status.UNDETERMINED
         elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
         elif self.meets(self.best, error) and now.relative < limits.fits:

@@ -15,6 +15,7 @@ from pibls.diagnose.corners import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
+from pibls.problem.checks import checked_expression
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
 from pibls.solution.doors import SolutionDoors
@@ -209,7 +210,7 @@ class Solution(SolutionDoors):
         1.0
         """
         X, shape = self._points(coordinates, named)
-        compiled = _compiled(self.problem.language(), _expression(expression))
+        compiled = _compiled(self.problem.language(), checked_expression(expression))
         residual = compiled.at(tuple(self.problem.parameters.values()))
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
@@ -313,16 +314,3 @@ def _compiled(language: Language, expression: Any) -> Residual:
     if form.deltas:
         raise ProblemError("expression", expected="finite values", got="DiracDelta", remedy="Leave it out.")
     return lower_form(form, Inside())
-
-
-def _expression(expression: Any) -> Any:
-    import sympy as sp
-
-    if not isinstance(expression, sp.Expr):
-        raise ProblemError(
-            "expression",
-            expected="a SymPy expression of the unknowns and their derivatives",
-            got=repr(expression),
-            remedy="Build it with SymPy; text is never evaluated.",
-        )
-    return expression

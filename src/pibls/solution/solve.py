@@ -102,7 +102,7 @@ def solve(
         start = guess_of(guess, problem)
     added: tuple[Any, ...] = ()
     if enrich is not None:
-        from pibls.search.singular.enrich import given_functions
+        from pibls.problem.enriching import given_functions
 
         added = given_functions(enrich, problem)
     request = drive.Request(

@@ -5,7 +5,7 @@ differently (2*(x + y) becomes 2*x + 2*y), once more operation by operation, wit
 those that SymPy must leave alone. What is returned has been read back and compared.
 
 Not SymPy's own printer: names, derivatives, cases, floats, relations and ``hold`` would all have to be
-overridden, and they are most of `pieces`.
+overridden, and they are most of `phrases`.
 """
 
 from __future__ import annotations

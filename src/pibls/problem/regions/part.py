@@ -36,14 +36,13 @@ class Part(Place):
                 return PointSet.none(len(domain.coordinates))
             raise too_few("boundary", name, points.boundary)
         whole = self == Part()
-        probes = _FEW if self._by_owner else PROBES
+        probes = _FEW if self.by_owner else PROBES
         found = cover(domain, points, rng, box, None if whole else self.mask, probes=probes)
         return PointSet((found.points,), found.normals)
 
     @property
-    def _by_owner(self) -> bool:
-        """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
-        return self.relation is None and all(getattr(r, "_by_owner", False) for r in self.taken)
+    def by_owner(self) -> bool:  # type: ignore[override]
+        return self.relation is None and all(r.by_owner for r in self.taken)
 
     def mask(self, boundary: Boundary) -> Mask:
         keep = np.ones(len(boundary.points), dtype=np.bool_)

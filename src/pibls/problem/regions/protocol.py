@@ -89,6 +89,18 @@ class Region(Protocol):
         """(axis, level) of a slice of the domain, else None."""
 
     @property
+    def relation(self) -> Any:
+        """The relation between coordinates that says which points are its own; None where none does."""
+
+    @property
+    def by_owner(self) -> bool:
+        """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
+
+    @property
+    def faces(self) -> tuple[Any, ...]:
+        """The curves or surfaces inside of the domain that it lies on."""
+
+    @property
     def is_whole_slice(self) -> bool:
         """Whether it is all of the domain in its plane."""
 
@@ -120,6 +132,9 @@ class Place:
     is_sum = False
     is_rim = False
     is_handed = False
+    relation: Any = None
+    by_owner = False
+    faces: tuple[Any, ...] = ()
 
     @property
     def continues(self) -> bool:

@@ -28,7 +28,7 @@ class Rim(Place):
 
     is_rim = True
 
-    relation: Relation
+    relation: Relation = field()  # of its own: `Place` has none
     faces: tuple[Face, ...] = field(compare=False)
 
     def place(

@@ -84,9 +84,9 @@ class Along:
         plane = region.plane()
         if plane is not None:
             return rule_slice(space, *plane, n, region.holds)
-        rims, keep = around(space, getattr(region, "faces", ()))
-        relation: Any = getattr(region, "relation")  # noqa: B009
-        return rule_faces(rims, n, box_of(space), lambda found: keep(found.points) & relation(found.points))
+        rims, keep = around(space, region.faces)
+        own = region.relation
+        return rule_faces(rims, n, box_of(space), lambda found: keep(found.points) & own(found.points))
 
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         return self.region.words(coordinates, pen)

@@ -43,9 +43,8 @@ def travels(places: Places, state: State, lines: Lines) -> bool:
     for row, (g, W) in enumerate(zip(lines.groups[:k], weights, strict=False)):
         for (_, unknown, alpha, a), w in zip(g.terms, W.mean(axis=1), strict=True):
             A[a, row, unknown] += w * (1j * kappa) ** alpha[0]
-    roots = _roots(A)
-    total = abs(e.stop - e.start)
-    return bool(np.any((roots.real > -LINES.fades / total) & (np.abs(roots.imag) > LINES.fades / total)))
+    turns = _roots(A) * (e.stop - e.start)  # in all the time, towards its end
+    return bool(np.any((turns.real > -LINES.fades) & (np.abs(turns.imag) > LINES.fades)))
 
 
 def _roots(A: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Still:
 
     region: Region
     moment: float
+
+    relation: ClassVar[None] = None  # that of the region has a time
 
     @property
     def is_inside(self) -> bool:

@@ -10,10 +10,9 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.search.evolution import Evolution
+from pibls.search.thresholds import ORBITS
 from pibls.solver.collocation import Settled
 from pibls.system.line import Group, Line
-
-_SINGULAR = 1e-12
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def beginning_of(lowered: LoweredProblem, e: Evolution, groups: Sequence[Group])
     if not (np.isfinite(A).all() and np.isfinite(b).all()):
         return None
     scale = np.abs(A).max(axis=1, initial=0.0)
-    if not (scale > 0).all() or np.linalg.cond(A / scale[:, None]) > 1.0 / _SINGULAR:
+    if not (scale > 0).all() or np.linalg.cond(A / scale[:, None]) > 1.0 / ORBITS.independent:
         return None
     found = np.linalg.solve(A / scale[:, None], b / scale)
     state = tuple(np.zeros((len(g.unknowns), g.order)) for g in groups)

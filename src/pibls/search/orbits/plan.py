@@ -22,6 +22,7 @@ from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
 from pibls.search.orbits.initial import InitialValues, beginning_of, kicks_of
 from pibls.search.orbits.orbit import Orbit, Path
+from pibls.search.orbits.origin import is_free
 from pibls.search.orbits.shadow import Shadow, shadow
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING, ORBITS
@@ -91,6 +92,10 @@ class OrbitPlan(Plan):
             known = self.best, self.error, dict(self.notes)
             self.best, self.error = found, UNCHECKED
             self._tell(path, found, None)
+            assert self._setting is not None
+            if is_free(path, self._setting.collocation):
+                self.status = Status.UNDETERMINED
+                return
             second = self._second(path)
             if second is not None:
                 error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))

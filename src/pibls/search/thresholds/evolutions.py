@@ -61,6 +61,9 @@ class OrbitThresholds:
     """… and of what it shows, the first window of a nonlinear equation."""
     tail_from: float = 0.75
     """Of the coefficients: from there on they are the tail."""
+    independent: float = 1e-12
+    """Conditions at the start whose matrix is nearer to a singular one give no values to begin with: of
+    sixteen digits four would be left."""
     spare: float = 10.0
     """Times the tail that is aimed at, a window may have."""
     failed: float = 0.4
@@ -69,6 +72,13 @@ class OrbitThresholds:
     """Of its length: so much shorter is tried before what is left is called rounding …"""
     rounding: float = 1e-6
     """… which is less than that."""
+    # -- a start at which the equation is singular --
+    singular: float = 1e-6
+    """A least singular value of the highest derivatives, next to that after the first window."""
+    origin: tuple[int, int] = (30, 15)
+    """Halvings of the first window between which a change of the orbit …"""
+    free: float = 2.0
+    """… grows so much: t^λ beyond what is given does by 2^(15 (λ - m + 1)), anything else by 1 + 3e-5."""
     # -- the plan, and the second orbit --
     many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns

@@ -1,0 +1,192 @@
+"""Evolutions on shapes: on one side of each threshold a window does this, on the other that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.problem.lowering import lower
+from pibls.search.evolutions import beginning
+from pibls.search.evolutions.contraction import Contraction
+from pibls.search.evolutions.followed import Demand
+from pibls.search.evolutions.march import (
+    NoWindowError,
+)
+from pibls.search.evolutions.room import RoomPlaces, _independent
+from pibls.search.evolutions.rooms import RoomFollower, _predicted
+from pibls.search.evolutions.tails import noise_of, rounding_of
+from pibls.search.singular.corner_functions import corner_functions
+from tests.marched import bench_of, follower
+
+# -- shapes --
+
+
+@cache
+def room() -> Any:
+    made = RoomPlaces.of(bench_of("disc"))
+    assert made is not None
+    return made
+
+
+def roomy(tail: float = 1e-9) -> Any:
+    made = RoomFollower(Demand(tail, 1e-6), room(), 10)
+    made._sizes = np.ones(1)
+    return made
+
+
+def test_the_next_degree() -> None:
+    made = roomy()
+    assert 13 <= (made._finer(10) or 0) <= 16
+    predicted = _predicted((8, 1e-1), (10, 8e-2), 1e-12)
+    assert predicted is not None
+    assert 12 <= predicted <= 20
+
+
+@pytest.mark.parametrize(
+    ("tails", "last"),
+    [
+        ([1e-10], 0),
+        ([9e-10, 1e-10], 1),
+        ([5e-9, 4e-9, 1e-10], 0),  # rounding
+        ([5e-8, 4e-8, 1e-10], 2),
+    ],
+)
+def test_the_beginning_on_a_shape(tails: list[float], last: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, degrees = roomy(), []
+
+    def at(self: RoomFollower, degree: int) -> Any:
+        if degree not in degrees:
+            degrees.append(degree)
+        return SimpleNamespace(room=degree, rates=np.zeros((1, 1)))
+
+    monkeypatch.setattr(RoomFollower, "_room", lambda self, degree: degree)
+    monkeypatch.setattr(RoomFollower, "_at_start", at)
+    monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: False)
+    monkeypatch.setattr(RoomFollower, "_scale", lambda *_: None)
+    monkeypatch.setattr(RoomFollower, "_across", lambda self, degree, *_: tails[degrees.index(degree)])
+    state: Any = made._resolved()
+    assert degrees.index(state.room) == last
+    assert 5 <= degrees[0] <= 12
+
+
+@pytest.mark.parametrize(("since", "resolved"), [(0.05, True), (0.3, False)])
+def test_a_layer_on_a_shape(since: float, resolved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, lengths = roomy(), []
+
+    def solve(state: Any, t: float, stop: float, _: Any) -> Any:
+        lengths.append(stop - t)
+        return None, None
+
+    made.__dict__["_solver"] = SimpleNamespace(solve=solve)
+    monkeypatch.setattr(RoomFollower, "_tails", lambda *_: (0.0, 1.0, np.ones(1)))
+    monkeypatch.setattr(RoomFollower, "_left", lambda *_: 0.0)
+    monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: True)
+    monkeypatch.setattr(RoomFollower, "_accepted", lambda *_: ("accepted", None, 0.0))
+    state = SimpleNamespace(room=SimpleNamespace(degree=8))
+    made._window(state, 0.0, 0.02)
+    assert 3e-5 < lengths[0] < 1e-3
+    made._done, made.layers = [object()], {0.0: since}
+    assert (made._window(state, since, 0.02)[0] == "accepted") is resolved
+
+
+def test_steps_of_newton_on_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[float] = []
+
+    def hear(self: Any, moved: float) -> None:
+        heard.append(moved)
+
+    monkeypatch.setattr(Contraction, "hear", hear)
+    for name in ("is_there", "is_rounding", "is_slower", "wants_another"):
+        monkeypatch.setattr(Contraction, name, lambda *_: False)
+    made = roomy()
+    state = made._at_start(made._room(4))
+    with pytest.raises(NoWindowError):
+        made._solver.solve(state, 0.0, 0.1, np.ones(1))
+    assert 20 <= len(heard) <= 60
+
+
+def test_functions_that_are_dependent() -> None:
+    rng = np.random.default_rng(0)
+    A = np.linalg.qr(rng.standard_normal((20, 3)))[0]
+    for less, rank in ((1e-8, 3), (1e-12, 2)):
+        B = A.copy()
+        B[:, 2] = B[:, 1] + less * B[:, 2]
+        assert _independent(B, None)[1].shape[1] == rank
+
+
+def test_points_of_a_rule_are_more_than_the_functions() -> None:
+    assert 1500 <= len(room()._inside(2, 1000).weights) <= 6000
+
+
+def wedge(angle: float) -> Any:
+    a, b = sp.symbols("a b")
+    w = sp.Function("w")(a, b)
+    corners = ((0, 0), (1, 0), (sp.cos(angle).evalf(), sp.sin(angle).evalf()))
+    domain = pibls.Polygon((a, b), corners)
+    problem = pibls.Problem(domain, [w.diff(a, 2) + w.diff(b, 2)], [pibls.Dirichlet(w, 0)])
+    return corner_functions(lower(problem), problem.domain)
+
+
+def test_powers_at_corners_of_a_shape() -> None:
+    assert len(wedge(math.pi / 3.5)) == 3
+    assert len(wedge(math.pi / 5.5)) == 2  # that of r^5.5 is smooth enough
+    assert all(10.0 < powers.max() < 18.0 for _, powers in wedge(math.pi / 3.5))
+
+
+def test_longer_windows_on_a_shape_are_worth_their_factors() -> None:
+    made = roomy()
+    made.__dict__["_solver"] = SimpleNamespace(window=lambda *_: None)
+    state = SimpleNamespace(room=SimpleNamespace(degree=8))
+    for times, longer in ((1.4, False), (2.5, True)):
+        along = made.demand.tail * (0.85 / times) ** 11.0
+        _, _, h = made._accepted(state, None, None, 0.0, 0.1, np.ones(1), along)
+        assert (h > 0.101) is longer
+
+
+@pytest.mark.parametrize(("tail", "noise"), [(1e-13, 3e-13), (1e-9, 3e-11)])
+def test_what_is_unknown_of_a_beginning(tail: float, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def recorded(places: Any, resolution: Any, left: Any, *more: Any) -> Any:
+        seen.append(float(left.max()))
+        return noise_of(places, resolution, left, *more)
+
+    made = follower()
+    state = made._first()
+    size = float(np.abs(state.rates[0]).max())
+    monkeypatch.setattr(beginning, "noise_of", recorded)
+    monkeypatch.setattr(beginning, "spectra", lambda *_: np.array([[tail]]))
+    made._beginning.misfit(state, made._lines(state.resolution)[0], 0.0)
+    assert 0.3 * noise < seen[0] / size < 3.0 * noise
+
+
+def test_what_rounding_of_terms_does_to_an_unknown() -> None:
+    """u_t = u_xx with u = sin πx: after t = 1 it is off by some 1e-13 of π²."""
+    made = follower()
+    state = made._first()
+    moments = made._lines(state.resolution)[0].at(np.array([0.0]))
+    rates = [np.asarray(r)[..., None] for r in state.rates]
+    rates += [np.zeros_like(rates[0])] * (moments.lines.highest + 1 - len(rates))
+    (off,) = rounding_of(made.places, moments, rates, 1.0)
+    assert 5e-14 < off < 2e-12
+
+
+def test_residuals_are_small_beside_what_derivatives_usually_are() -> None:
+    """u = 1 + εt in one long window: ε is held against derivatives of what varies over a cell."""
+    made = follower()
+    state = made._first()
+    stage = made._solver.stages
+    U = np.zeros((len(state.resolution.tree), 1, state.resolution.functions, stage.count))
+    U[:, :, 0, :] = 1.0 + 1e-6 * stage.nodes
+    begun = np.zeros_like(state.rates)
+    begun[0, :, :, 0] = 1.0
+    left = float(made._left(replace(state, rates=begun), U, 0.0, 1.0).max())
+    assert 2e-7 < left < 1e-5

@@ -1,0 +1,66 @@
+"""The mesh that ends where the domain ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls
+from pibls.sample import Section, patch_of
+from tests import solved
+from tests.solved import Ring, x, y
+
+matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'pibls[plot]'")
+matplotlib.use("Agg")
+from matplotlib.collections import PolyCollection  # noqa: E402
+
+# --- the mesh that ends where the domain ends -----------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [7, 20, 33])
+def test_patch_in_the_plane(n: int) -> None:
+    patch = patch_of(section := Section(Ring(), (0, 1), {}), section.axes((n, n)))
+    assert measure(patch) == pytest.approx(np.pi * (1 - 0.4**2), rel=6 / n**2)
+    assert is_conforming(patch.cells)
+
+
+def test_patch_in_space() -> None:
+    section = Section(solved.Ball(), (0, 1, 2), {})
+    errors = [4 / 3 * np.pi - measure(patch_of(section, section.axes((n,) * 3))) for n in (8, 16)]
+    assert 0 < errors[1] < 0.4 * errors[0]  # second order, from inside
+    assert is_conforming(patch_of(section, section.axes((8, 8, 8))).cells)
+
+
+def test_patch_along_a_line() -> None:
+    section = Section(Ring(), (0,), {1: 0.0})
+    patch = patch_of(section, section.axes((12,)))
+    assert measure(patch) == pytest.approx(1.2, abs=1e-8)
+
+
+def test_patch_of_a_box_has_no_rim() -> None:
+    section = Section(pibls.Box({x: (0, 1), y: (0, 2)}), (0, 1), {})
+    patch = patch_of(section, section.axes((4, 5)))
+    assert len(patch.rim) == 0
+    assert measure(patch) == pytest.approx(2.0)
+
+
+def measure(patch: Any) -> float:
+    corners = patch.points[patch.cells]
+    sizes = np.linalg.det(corners[:, 1:] - corners[:, :1])
+    assert (sizes > 0).all()
+    return float(sizes.sum() / sp.factorial(patch.points.shape[1]))
+
+
+def is_conforming(cells: Any) -> bool:
+    """Every facet belongs to one simplex or two."""
+    k = cells.shape[1]
+    facets = np.sort(np.concatenate([np.delete(cells, i, axis=1) for i in range(k)]), axis=1)
+    return bool(np.unique(facets, axis=0, return_counts=True)[1].max() <= 2)
+
+
+def test_polygons_are_not_used_for_maps() -> None:
+    """Thousands of antialiased polygons would show white seams between them."""
+    assert not any(isinstance(c, PolyCollection) for c in solved.plane().plot(resolution=11).collections)
