@@ -104,7 +104,7 @@ def _sides(problem: Problem) -> list[_Side]:
     for face in faces_of(problem.domain):
         plane = face.plane()
         if plane is not None:
-            middle = face.at(np.full((1, face.dimension), 0.5), np.random.default_rng(0))
+            middle = face.at(np.full((1, face.dimension), 0.5))
             out.append(_Side(*plane, 1 if middle.normals[0, plane[0]] > 0 else -1, face))
     if time_of(problem.domain) is not None:
         last = len(problem.coordinates) - 1

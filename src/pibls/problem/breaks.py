@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.domain.face import bisected
 from pibls.errors import ProblemError
 from pibls.problem.form import Delta, Form, Language, Variables
 from pibls.problem.program import program
@@ -268,11 +269,7 @@ def sides_of(switch: Switch, place: SwitchBox) -> tuple[Array, Array] | None:
         return None
     a, b = X[~on], X[on]
     a, b = a[rng.integers(len(a), size=_PAIRS)], b[rng.integers(len(b), size=_PAIRS)]
-    for _ in range(44):
-        middle = 0.5 * (a + b)
-        above = side(middle)[:, None]
-        a, b = np.where(above, a, middle), np.where(above, middle, b)
-    return a, b
+    return bisected(lambda c: ~side(c)[:, None], a, b, 44)
 
 
 def _terms(form: Form) -> list[Any]:
