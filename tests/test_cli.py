@@ -297,7 +297,7 @@ def test_help_shows_examples() -> None:
 
 
 PRESSED = """
-import os, signal
+import signal
 import pibls
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 solve, seen = pibls.solve, []
@@ -305,7 +305,7 @@ solve, seen = pibls.solve, []
 def press_ctrl_c(progress):
     seen.append(progress)
     if len(seen) == 2:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
 pibls.solve = lambda *given, **more: solve(*given, **{**more, "callback": press_ctrl_c})
 from pibls.cli import main

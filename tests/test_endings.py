@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
 import warnings
 from typing import Any
@@ -189,7 +188,7 @@ def test_a_signal_in_the_middle_of_an_attempt_returns_the_best_so_far() -> None:
 
     def edge(x: Any, y: Any) -> Any:
         if len(seen) >= 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return np.tanh(20 * (x + y - 1))
 
     problem = pibls.Problem(layer(20).domain, layer(20).equations, [pibls.Dirichlet(u, edge)])

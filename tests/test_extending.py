@@ -12,10 +12,10 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, Domain, box_of
+from pibls.domain import Boundary, Domain, box_of, owned
 from pibls.problem import statement as problem_module
 from pibls.problem.lowering import lower
-from pibls.problem.regions.points import Points, PointSet, owned
+from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Place
 from pibls.search.attempt import attempt
 from pibls.search.bench import Bench

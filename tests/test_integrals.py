@@ -226,6 +226,21 @@ def test_integrals_of_a_solution(solved: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pibls.errors.ConvergenceWarning")
+@pytest.mark.parametrize("polygon", [False, True])
+def test_a_flux_into_corners(polygon: bool) -> None:
+    """Between squares of the sides 2 and 1 it is 10.234092569, by all powers of one corner."""
+    side = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
+    inner: Any = pibls.Box({x: (-0.5, 0.5), y: (-0.5, 0.5)})
+    if polygon:
+        inner = pibls.Polygon((x, y), [(a / 2, b / 2) for a, b in side])
+    outer = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    problem = pibls.Problem(
+        outer - inner, [laplacian(u)], [pibls.Dirichlet(u, 1, on=inner), pibls.Dirichlet(u, 0)]
+    )
+    flux = pibls.solve(problem, tol=1e-6).integral(pibls.dn(u), over=inner.boundary)
+    assert abs(flux - 10.234092569) < flux.error < 3e-4
+
+
 def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
     """A coarse solution has a coarse integral, and its error says so."""
     exact = sp.sin(9 * x) * sp.sin(7 * y)

@@ -164,7 +164,7 @@ def test_what_is_unknown_of_a_beginning(tail: float, noise: float, monkeypatch: 
     size = float(np.abs(state.rates[0]).max())
     monkeypatch.setattr(beginning, "noise_of", recorded)
     monkeypatch.setattr(beginning, "spectra", lambda *_: np.array([[tail]]))
-    made._beginning.misfit(state, made._lines(state.resolution)[0], 0.0)
+    made._beginning.misfit(state, made._lines(state.resolution)[0], 0.0, np.zeros(1))
     assert 0.3 * noise < seen[0] / size < 3.0 * noise
 
 

@@ -174,6 +174,26 @@ def test_a_kinked_payoff(backwards: bool) -> None:
     assert abs(solution(100, 0 if backwards else 1) - 10.450583572) < 1e-8
 
 
+def test_a_string_at_rest_whose_end_is_moved_later() -> None:
+    """What a pulse at t = 1/2 is at the start, 1e-44, contradicts nothing: no kink travels."""
+    pulse = sp.exp(-((20 * (t - sp.Rational(1, 2))) ** 2))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, sp.Rational(3, 5)),
+        [u.diff(t, 2) - u.diff(x, 2)],
+        [
+            pibls.Dirichlet(u, pulse, on=sp.Eq(x, 0)),
+            pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(u, 0),
+            pibls.Initial(u.diff(t), 0),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-5)
+    assert solution.converged
+    X, T = problem.domain.interior(1000, np.random.default_rng(0)).T
+    error = np.abs(solution(X, T) - np.exp(-((20 * (T - X - 0.5)) ** 2))).max()
+    assert error <= min(1e-5, solution.error.max)
+
+
 def test_a_square_drum_over_ten_periods() -> None:
     y = sp.Symbol("y")
     w = sp.Function("w")(x, y, t)

@@ -8,13 +8,14 @@ errors that cancel, what max|u - ũ| does not.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
-from pibls.domain import box_of, space_of, time_of
+from pibls.domain import Domain, box_of, space_of, time_of
 from pibls.domain.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Inside
@@ -28,6 +29,9 @@ from pibls.space import Space
 _SIZES = {1: (48, 80, 128, 200), 2: (24, 40, 64, 104, 168), 3: (16, 24, 34)}
 _ENOUGH = 1e-13
 _ROUNDING = 1e-13  # derivatives lose some digits
+_UNSEEN = 1e-5
+"""Of an integral towards corners: singular functions are not differentiated nearer to theirs than 1e-10 of
+their length, where r^(-1/2) has this share of its own."""
 
 
 class Goal(float):
@@ -58,20 +62,39 @@ def integral_of(solution: Solution, expression: Any, over: Any = None, t: Any = 
         )
     moment = _moment(problem.domain, t)
     space = space_of(problem.domain)
+    best = _summed(solution, residual, extent, space, moment)
+    if not best.settled and (crowded := extent.towards_corners) is not extent:
+        other = _summed(solution, residual, crowded, space, moment)
+        other = replace(other, quadrature=max(other.quadrature, _UNSEEN * other.size))
+        best = min(best, other, key=lambda found: found.quadrature)
+    return Goal(best.value, best.quadrature + _ROUNDING * best.size + _unsure(solution, residual, best.rule))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum over a rule, how far the rule is off, and the sum of what is summed without its sign."""
+
+    value: float
+    quadrature: float
+    size: float
+    rule: Rule
+    settled: bool
+
+
+def _summed(
+    solution: Solution, residual: Residual, extent: Extent, space: Domain, moment: float | None
+) -> _Sum:
+    """By ever finer rules, until two agree."""
     found: list[float] = []
-    size = 0.0
     for n in _SIZES.get(len(space.coordinates), (8, 10)):
         rule = _at(rule_for(extent, space, n), moment)
         values = _values(residual, solution.space, solution.weights, rule)
         found.append(float(rule.weights @ values))
         size = float(np.abs(rule.weights) @ np.abs(values))
         if len(found) > 1 and abs(found[-1] - found[-2]) <= _ENOUGH * size:
-            quadrature = 2.0 * abs(found[-1] - found[-2])
-            break
-    else:
-        # What falls slowly, at a corner, may be nearly the same in two rules; a third tells more.
-        quadrature = 2.0 * max(abs(found[-1] - v) for v in found[-3:-1])
-    return Goal(found[-1], quadrature + _ROUNDING * size + _unsure(solution, residual, rule))
+            return _Sum(found[-1], 2.0 * abs(found[-1] - found[-2]), size, rule, True)
+    # What falls slowly, at a corner, may be nearly the same in two rules; a third tells more.
+    return _Sum(found[-1], 2.0 * max(abs(found[-1] - v) for v in found[-3:-1]), size, rule, False)
 
 
 def _unsure(solution: Solution, residual: Residual, rule: Rule) -> float:

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.singular import expanded, falling, grown
+from pibls.basis.powers import expanded
+from pibls.basis.singular import falling, grown
 
 _SLOWEST = 1e-300
 
@@ -80,7 +81,7 @@ class AnnularBasis:
         out = []
         for alpha in alphas:
             table = np.empty((len(X), self.size), order="F")
-            factors = [(n, c) for n, c in enumerate(expanded(*alpha)) if c]
+            factors = [(n, c) for n, c in enumerate(expanded(alpha, 1.0 + 0j, 1j)) if c]
             scale, order, column = spec.length ** -sum(alpha), sum(alpha), 0
             for group in family.groups:
                 total: Any = 0.0

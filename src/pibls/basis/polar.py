@@ -18,10 +18,8 @@ from numpy.polynomial import polynomial as poly
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.joined import JoinedBasis
-from pibls.basis.powers import PowersBasis, expanded
+from pibls.basis.powers import NEAREST, PowersBasis, expanded
 from pibls.basis.protocol import Basis
-
-_NEAREST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class PolarBasis:
         psi, length, half = self.frame.tolist()
         turn = complex(np.exp(-1j * psi)) / length
         zeta = turn * ((X[:, 0] - self.point[0]) + 1j * (X[:, 1] - self.point[1]))
-        zeta = np.where(np.abs(zeta) < _NEAREST, _NEAREST, zeta)
+        zeta = np.where(np.abs(zeta) < NEAREST, NEAREST, zeta)
         s = np.log(zeta)
         rho = s.real
         most = max((sum(alpha) for alpha in alphas), default=0)

@@ -17,8 +17,8 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 
-_NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
-_ZERO = 1e-120
+NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
+ZERO = 1e-120
 _ON_RAY = 64 * 2.2e-16  # of the coordinates: lips of a slit are half as far from it
 
 
@@ -96,10 +96,10 @@ class _Group:
 
     def jets(self, Y: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         zeta = self.turn * (Y[:, 0] + self.mu * Y[:, 1])
-        near = np.abs(zeta) < _NEAREST
+        near = np.abs(zeta) < NEAREST
         # Values are taken where they are: the least power of a small number is not small.
-        least = np.log(np.maximum(np.abs(zeta[near]), _ZERO))
-        zeta = np.where(near, _NEAREST, zeta)
+        least = np.log(np.maximum(np.abs(zeta[near]), ZERO))
+        zeta = np.where(near, NEAREST, zeta)
         log = np.log(zeta)
         inverse = 1.0 / zeta
         most = max((sum(alpha) for alpha in alphas), default=0)
@@ -151,7 +151,7 @@ class _Group:
     def _at(self, log: Any) -> Array:
         """The functions at the corner itself, or as good as there: in the middle of the sector."""
         power = np.exp(log[:, None] * np.maximum((self.p + self.q).real, 0.0))
-        raw = power * np.where(self.log > 0, np.maximum(log, np.log(_NEAREST))[:, None], 1.0)
+        raw = power * np.where(self.log > 0, np.maximum(log, np.log(NEAREST))[:, None], 1.0)
         return np.asarray((raw @ self.weights).real)
 
 

@@ -23,9 +23,8 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.bessel import Regular
+from pibls.basis.powers import NEAREST, ZERO, expanded
 
-_NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
-_ZERO = 1e-120
 _BESIDE = 1e-6  # of the length R
 
 
@@ -124,9 +123,9 @@ class SingularBasis:
         middle, length = self.frame[:2]
         mu = complex(*self.frame[2:4]) if len(self.frame) > 2 else 1j
         away = (X[:, 0] - self.point[0]) + mu * (X[:, 1] - self.point[1])
-        near = np.abs(away) < _NEAREST * length
-        least = np.maximum(np.abs(away[near]) / length, _ZERO)
-        away[near] = _NEAREST * length * np.exp(1j * middle)
+        near = np.abs(away) < NEAREST * length
+        least = np.maximum(np.abs(away[near]) / length, ZERO)
+        away[near] = NEAREST * length * np.exp(1j * middle)
         A = 1.0 / away
         if len(self.end):
             gap = self.point - self.end
@@ -152,7 +151,7 @@ class SingularBasis:
         holomorphic = [powers.derivatives(p, bool(log_too), most) for p, log_too in pairs]
         conjugate = {q: powers.derivatives(float(q), False, most) for q in set(self.terms[:, 1].astype(int))}
         out = [np.empty((len(X), self.size), order="F") for _ in alphas]
-        wanted = [expanded(alpha[0], alpha[1], mu) for alpha in alphas]
+        wanted = [expanded(alpha, 1.0 + 0j, mu) for alpha in alphas]
         for column, (_, q, _, delta) in enumerate(self.terms):
             f, g = holomorphic[which[column]], conjugate[int(q)]
             turn = np.exp(-1j * delta)
@@ -180,7 +179,7 @@ class SingularBasis:
         functions = Regular(powers.tolist(), powers[logs].tolist(), square * np.abs(away) ** 2, tau, most)
         downs = [away**k for k in range(most + 1)]
         out = [np.empty((len(away), self.size), order="F") for _ in alphas]
-        wanted = [expanded(alpha[0], alpha[1], mu) for alpha in alphas]
+        wanted = [expanded(alpha, 1.0 + 0j, mu) for alpha in alphas]
         for column, (p, _, with_log, delta) in enumerate(self.terms.tolist()):
             turn = complex(np.exp(-1j * delta))
             values, power = turn * np.exp(p * own), turn * np.exp(p * log)
@@ -249,15 +248,6 @@ class _Powers:
                     slope = slope + (up_slope * down - up * down_slope) * factor
             out.append(power * (value if not with_log else self.log * value + slope))
         return out
-
-
-def expanded(a: int, b: int, mu: complex = 1j) -> list[complex]:
-    """(∂ + ∂̄)^a (μ∂ + μ̄∂̄)^b = Σₙ cₙ ∂^(a+b-n) ∂̄^n."""
-    out = [0j] * (a + b + 1)
-    for i in range(a + 1):
-        for j in range(b + 1):
-            out[i + j] += comb(a, i) * comb(b, j) * mu ** (b - j) * mu.conjugate() ** j
-    return out
 
 
 def falling(p: float, k: int) -> tuple[float, float]:

@@ -15,22 +15,16 @@ import numpy.typing as npt
 from scipy.special import roots_jacobi
 
 from pibls.arrays import Array
+from pibls.basis.nodes import held_at, nodes_of, weights_of
 from pibls.basis.product import legendre
 
 Numbers = npt.NDArray[np.intp]
 
 
-@lru_cache(maxsize=64)
-def _gauss(n: int) -> tuple[Array, Array]:
-    """Gauss's points and weights in [-1, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(n)
-    return np.asarray(nodes), np.asarray(weights)
-
-
 @lru_cache(maxsize=512)
 def gauss_table(n: int, count: int, order: int) -> Array:
     """∂^order of the n polynomials at ``count`` points of Gauss."""
-    return legendre(_gauss(count)[0], n, order)
+    return legendre(nodes_of(count, False), n, order)
 
 
 @dataclass(frozen=True)
@@ -89,27 +83,24 @@ class Splines:
     @cached_property
     def nodes(self) -> Array:
         """Where equations are held: n - m points of Gauss in each piece."""
-        s = _gauss(self.size - self.order)[0]
+        s = nodes_of(self.size - self.order, False)
         return np.asarray((self.centre[:, None] + self.half[:, None] * s).ravel())
 
     @cached_property
     def weights(self) -> Array:
         """For integrals by the values at the nodes."""
-        return np.asarray((self.half[:, None] * _gauss(self.size - self.order)[1]).ravel())
+        return np.asarray((self.half[:, None] * weights_of(self.size - self.order, False)).ravel())
 
     @cached_property
     def extra(self) -> Array:
         """As many more as there are conditions at the ends: the ends, and what lies next to them."""
         if self.repeats:
             return np.empty(0)
-        low = (self.order + 1) // 2
-        inner = float(_gauss(self.size - self.order)[0][0])
-        s = -1.0 + (1.0 + inner) * np.arange(low) / low
-        below = self.centre[0] + self.half[0] * s
-        below[:1] = self.edges[0]
-        above = self.centre[-1] - self.half[-1] * s[: self.order - low]
-        above[:1] = self.edges[-1]
-        return np.concatenate([below, above])
+        s = held_at(self.size, self.order, False)[self.size - self.order :]
+        below, above = self.centre[0] + self.half[0] * s, self.centre[-1] + self.half[-1] * s
+        ends = np.where(s < 0, below, above)
+        ends[s == -1.0], ends[s == 1.0] = self.edges[0], self.edges[-1]  # to the last digit
+        return np.asarray(ends)
 
     @cached_property
     def traced(self) -> Array:
@@ -137,7 +128,7 @@ class Splines:
         for p, (centre, half) in enumerate(zip(self.centre, self.half, strict=True)):
             first, last = (not self.repeats and p == 0), (not self.repeats and p == self.pieces - 1)
             if first:
-                s = _gauss(k + 1)[0] if last else roots_jacobi(k, 1.0, 0.0)[0]
+                s = nodes_of(k + 1, False) if last else roots_jacobi(k, 1.0, 0.0)[0]
             else:
                 s = np.append(-1.0, roots_jacobi(k, 0.0, 1.0)[0] if last else between)
             x = centre + half * s

@@ -107,5 +107,5 @@ def _name(face: Face, coordinates: tuple[Any, ...]) -> str:
         return f"{coordinates[plane[0]]} = {plane[1]:g}"
     if not face.has_chart:
         return "the boundary"
-    owner = face.at(np.full((1, face.dimension), 0.5), np.random.default_rng(0)).owners[0]
+    owner = face.at(np.full((1, face.dimension), 0.5)).owners[0]
     return f"the boundary of {owner!r}"

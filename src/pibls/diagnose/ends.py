@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -18,12 +19,10 @@ from sympy.core.relational import Relational
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import ENDS
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
-from pibls.domain.face import Face, stretches
+from pibls.domain.face import Face, bisected, stretches
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.program import program
-
-_RNG = np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def meetings(lowered: LoweredProblem, domain: Domain) -> Iterator[tuple[End, End
 def opened(start: float, stop: float) -> float:
     """The angle from one direction to another, counter-clockwise; around the tip of a slit it is 2π."""
     angle = (stop - start) % (2.0 * math.pi)
-    return angle if ENDS.no_angle < angle < 2.0 * math.pi - ENDS.no_angle else 2.0 * math.pi
+    return angle if ENDS.flat < angle < 2.0 * math.pi - ENDS.flat else 2.0 * math.pi
 
 
 def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
@@ -100,7 +99,7 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
                 place = _exactly(face, cut, region)
                 (cuts if place is None else exact).append(cut if place is None else place)
     # What is left to others begins where a relation ends, but for its slack.
-    known = [*exact, *(c for c in cuts if all(abs(c - e) > ENDS.slack for e in exact))]
+    known = [*exact, *(c for c in cuts if all(abs(c - e) > ENDS.same for e in exact))]
     places = [c for i, c in enumerate(sorted(known)) if i == 0 or c - sorted(known)[i - 1] > 1e-9]
     out = []
     closed = face.is_closed
@@ -111,27 +110,27 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
         places = [*inner, inner[0] + 1.0]
     for a, b in pairwise(places):
         u = np.array([a, b, 0.5 * (a + b), a + 0.25 * (b - a), a + 0.75 * (b - a)])
-        found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
+        found = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
         X, N = found.points, found.normals
         straight = bool(np.abs(N[2:] - N[0]).max() < 1e-9 and np.abs(N[1] - N[0]).max() < 1e-9)
         middle = found.select(np.array([False, False, True, False, False]))
         holding = tuple(r for r in boundary if r.region.sites == 1 and r.region.mask(middle)[0])
         paired = any(r.region.sites == 2 and r.region.mask(middle)[0] for r in boundary)
         stretch = Stretch(X[2:3], N[2:3], holding, paired, straight)
-        close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15), _RNG).points
+        close = face.at(np.array([[a + 1e-4 * (b - a)], [b - 1e-4 * (b - a)]]) % (1.0 + 1e-15)).points
         for i in (0, 1):
             tangent = np.array([-N[i, 1], N[i, 0]])
             tangent *= 1.0 if tangent @ (close[i] - X[i]) > 0 else -1.0
             steps = 0.5 * (b - a) * ENDS.closer ** np.arange(ENDS.levels)
             u = a + steps if i == 0 else b - steps
-            near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None], _RNG)
+            near = face.at(np.where(u > 1.0, u - 1.0, u)[:, None])
             out.append(End(X[i], tangent, N[i], stretch, near))
     return out
 
 
 def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
     """Whether other statements hold before the parameter of a closed face begins anew than after."""
-    both = face.at(np.array([[ENDS.slack], [1.0 - ENDS.slack]]), _RNG)
+    both = face.at(np.array([[ENDS.same], [1.0 - ENDS.same]]))
     masks = (r.region.mask(both) for r in boundary if r.region.sites == 1)
     return any(bool(m[0]) != bool(m[1]) for m in masks)
 
@@ -139,21 +138,18 @@ def _changes_at_seam(face: Face, boundary: Sequence[Residual]) -> bool:
 def _exactly(face: Face, cut: float, region: Region) -> float | None:
     """Where the sides of a relation are equal: it holds only up to a slack beside that place."""
     relation = region.relation
-    if relation is None or not ENDS.slack < cut < 1.0 - ENDS.slack:
+    if relation is None or not ENDS.same < cut < 1.0 - ENDS.same:
         return None
     for atom in relation.expression.atoms(Relational):
         if isinstance(atom, (sp.Equality, sp.Unequality)):
             continue
         f = program(list(relation.coordinates), [atom.lhs - atom.rhs])
-        a, b = cut - ENDS.slack, cut + ENDS.slack
-        ends = [f(*face.at(np.array([[u]]), _RNG).points[0])[0] for u in (a, b)]
-        if ends[0] * ends[1] > 0:
-            continue
-        for _ in range(60):
-            c = 0.5 * (a + b)
-            if f(*face.at(np.array([[c]]), _RNG).points[0])[0] * ends[0] > 0:
-                a = c
-            else:
-                b = c
-        return 0.5 * (a + b)
+
+        def below(u: Array, f: Any = f) -> Any:
+            return np.asarray(f(*face.at(u[:, None]).points.T)[0] + 0.0 * u) < 0
+
+        a, b = np.array([cut - ENDS.same]), np.array([cut + ENDS.same])
+        first = below(a)
+        if below(b)[0] != first[0]:
+            return float(bisected(lambda u, first=first: below(u) == first, a, b)[0][0])  # type: ignore[misc]
     return None

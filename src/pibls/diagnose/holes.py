@@ -19,7 +19,7 @@ from pibls.basis import Annular, BasisSpec, Singular, Tip
 from pibls.diagnose.images import Image, Mirror, mirrored
 from pibls.diagnose.layers import Layers, reduction_of
 from pibls.diagnose.rims import area, centres_in, dense, loops
-from pibls.diagnose.thresholds import HOLES, JUNCTIONS
+from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.domain.piece import Piece
@@ -27,7 +27,6 @@ from pibls.problem.lowering import LoweredProblem, Residual
 
 _SMOOTH = math.cos(math.radians(15.0))  # between normals of neighbours on a rim without corners
 _RINGS = 0.5 ** np.arange(5)  # distances from the rim, in units of the radius
-_RNG = np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Ring:
     @classmethod
     def of(cls, face: Face, others: list[Face]) -> Ring | None:
         """None where the rim has corners."""
-        rim = face.at(((np.arange(HOLES.fine) + 0.5) / HOLES.fine)[:, None], _RNG)
+        rim = face.at(((np.arange(ENDS.dense) + 0.5) / ENDS.dense)[:, None])
         X, N = rim.points, rim.normals
         if np.sum(N * np.roll(N, -1, axis=0), axis=1).min() < _SMOOTH:
             return None
@@ -117,7 +116,7 @@ class Hole:
                 s = 0.5 - 0.5 * np.cos(np.pi * s)  # more towards its ends
             elif self.ring is not None:
                 s = self.ring.spaced(s)
-            parts.append(face.at(np.clip(s, 0.0, 1.0)[:, None], _RNG))
+            parts.append(face.at(np.clip(s, 0.0, 1.0)[:, None]))
         return join(parts, 2)
 
     def around(self, functions: int, domain: Domain, shift: float = 0.0) -> Array:
@@ -228,7 +227,7 @@ def holes_in(lowered: LoweredProblem, piece: Piece) -> Around | None:
     if len(piece.coordinates) != 2:
         return None
     faces = _outwards(piece)
-    kind = _kind(lowered, piece.division.samples[piece.number][: HOLES.asked])
+    kind = _kind(lowered, piece.division.samples[piece.number][: JUNCTIONS.looked])
     if faces is None or kind is None or kind.depth:
         return None
     return _around(faces, kind, piece)
@@ -241,7 +240,7 @@ def _outwards(piece: Piece) -> tuple[Face, ...] | None:
     for face in piece.faces:
         if not face.has_chart or face.dimension != 1:
             return None
-        rim = face.at(((np.arange(HOLES.asked) + 0.5) / HOLES.asked)[:, None], _RNG)
+        rim = face.at(((np.arange(JUNCTIONS.looked) + 0.5) / JUNCTIONS.looked)[:, None])
         within, beyond = (
             np.asarray(piece.contains(rim.points + side * step * rim.normals), dtype=bool) for side in (-1, 1)
         )
@@ -290,7 +289,7 @@ def _circle(outer: Sequence[Face]) -> tuple[float, float, float] | None:
     """The circle that a boundary is, if it is one."""
     if len(outer) != 1 or not outer[0].is_closed:
         return None
-    X = outer[0].at(((np.arange(HOLES.asked) + 0.5) / HOLES.asked)[:, None], _RNG).points
+    X = outer[0].at(((np.arange(JUNCTIONS.looked) + 0.5) / JUNCTIONS.looked)[:, None]).points
     middle = X.mean(axis=0)
     away = np.linalg.norm(X - middle, axis=1)
     r = float(away.mean())
@@ -351,8 +350,7 @@ def _constant(r: Residual) -> bool:
 
 def _sampled(r: Residual) -> Array:
     X = np.random.default_rng(2).random((16, 2))
-    with np.errstate(all="ignore"):
-        return np.nan_to_num(r.coefficients(X, np.zeros_like(X), r.known_data(X)))
+    return np.nan_to_num(r.coefficients(X))
 
 
 def _is_homogeneous(r: Residual) -> bool:

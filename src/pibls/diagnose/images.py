@@ -13,11 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.diagnose.thresholds import ENDS, IMAGES
+from pibls.diagnose.thresholds import ENDS, HOLES, IMAGES
 from pibls.domain import Boundary, Domain
 from pibls.domain.face import Face, join
-
-_RNG = np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Mirror:
 
     @classmethod
     def of(cls, face: Face) -> Mirror:
-        return cls(face, face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG))
+        return cls(face, face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None]))
 
     def image(self, point: Array, radius: float) -> tuple[Array, float] | None:
         """The image of a circle, where it lies on the inner side of this face."""
@@ -69,11 +67,11 @@ class Mirror:
             density += (2 * most + 1) * image.distance / (math.pi * away**2)
         step = np.linalg.norm(np.diff(X, axis=0), axis=1)
         total = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
-        n = int(IMAGES.per_function * total[-1])
+        n = int(HOLES.per_function * total[-1])
         if n < 1:
-            return self.face.at(np.empty((0, 1)), _RNG)
+            return self.face.at(np.empty((0, 1)))
         share = np.interp((np.arange(n) + 0.5) * total[-1] / n, total, np.linspace(0.0, 1.0, len(X)))
-        return self.face.at(share[:, None], _RNG)
+        return self.face.at(share[:, None])
 
 
 def mirrored(
@@ -94,7 +92,7 @@ def mirrored(
                 centre, r = seen
                 distance = float(np.linalg.norm(rim - centre, axis=1).min())
                 outside = not bool(np.asarray(domain.contains(centre[None, :]))[0])
-                if not (outside and IMAGES.clear * r < distance < reach * size):
+                if not (outside and HOLES.round * r < distance < reach * size):
                     continue
                 if any(math.dist(centre, other.centre) < IMAGES.same * r for other in found):
                     continue

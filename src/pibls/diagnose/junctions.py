@@ -25,8 +25,6 @@ from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 
-_RNG = np.random.default_rng(0)
-
 
 @dataclass(frozen=True)
 class Junction:
@@ -53,7 +51,7 @@ class Junction:
     @property
     def is_around(self) -> bool:
         """Whether it has the domain all around it: a corner inside, the tip of a slit."""
-        return self.angle > 2.0 * math.pi - JUNCTIONS.flat
+        return self.angle > 2.0 * math.pi - ENDS.flat
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def junctions_of(lowered: LoweredProblem, domain: Domain, materials: Materials) 
             if face.is_closed or not face.has_chart:
                 continue
             for end, step in ((0.0, 1e-4), (1.0, -1e-4)):
-                here = face.at(np.array([[end], [end + step]]), _RNG)
+                here = face.at(np.array([[end], [end + step]]))
                 along = here.points[1] - here.points[0]
                 tangent = np.array([-here.normals[0, 1], here.normals[0, 0]])
                 tangent = tangent if tangent @ along > 0 else -tangent
@@ -118,7 +116,7 @@ def _crossing(point: Array, ends: list[Array], rays: list[_Ray], faces: Any, siz
     for ray in rays[len(ends) :]:
         for face in faces:
             if face.has_chart and face.touches(point[None, :], np.full(2, JUNCTIONS.same * size))[0]:
-                dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG)
+                dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None])
                 near = int(np.argmin(np.linalg.norm(dense.points - point, axis=1)))
                 if abs(dense.normals[near] @ ray.normal) > 1.0 - 1e-6:
                     b.append(float(ray.normal @ dense.points[near]))
@@ -144,7 +142,7 @@ def _sides(point: Array, lowered: LoweredProblem, domain: Domain, size: float) -
             X = (point + JUNCTIONS.inside * size * tangent)[None, :]
             if not face.touches(X, np.full(2, 1e-2 * JUNCTIONS.inside * size))[0]:
                 continue
-            dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG)
+            dense = face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None])
             distance = np.linalg.norm(dense.points - X, axis=1)
             ahead = (dense.points - point) @ tangent > 0
             nearest = int(np.argmin(np.where(ahead, distance, np.inf)))
@@ -172,7 +170,7 @@ def _junction(
     else:
         rays = sorted(inner, key=lambda r: r.angle)
         gaps = [opened(a.angle, b.angle) for a, b in zip(rays, [*rays[1:], rays[0]], strict=True)]
-    if len(rays) < 2 or min(gaps) < JUNCTIONS.flat or _is_smooth(rays, gaps, materials):
+    if len(rays) < 2 or min(gaps) < ENDS.flat or _is_smooth(rays, gaps, materials):
         return None
     symbols: list[Symbol] = []
     pieces: list[int] = []
@@ -220,7 +218,7 @@ def _is_smooth(rays: list[_Ray], gaps: list[float], materials: Materials) -> boo
             if r.pair is None or not materials.division.are_alike(*r.pair)]  # fmt: skip
     if not true:
         return True
-    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < JUNCTIONS.flat
+    straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < ENDS.flat
     (a, b) = (r.pair is None for _, r in (true[0], true[-1]))
     return straight and a == b and (not a or true[0][1].holding == true[1][1].holding)
 
@@ -237,8 +235,7 @@ def _tie(
 ) -> Tie | None:
     """The highest part of what holds on a ray, in the unknowns of the sectors beside it."""
     X = point[None, :]
-    with np.errstate(all="ignore"):
-        a = r.coefficients(X, ray.normal[None, :], r.known_data(X))[:, 0]
+    a = r.coefficients(X, ray.normal[None, :])[:, 0]
     if not np.isfinite(a).all():
         return None
     terms = []

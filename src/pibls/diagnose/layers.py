@@ -24,8 +24,6 @@ from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
 from pibls.problem.lowering import LoweredProblem, Residual
 
-_RNG = np.random.default_rng(0)
-
 Polynomial = dict[MultiIndex, float]
 
 
@@ -156,7 +154,7 @@ def layers_of(lowered: LoweredProblem, domain: Domain, outer: Sequence[Face]) ->
 
 def _is_straight(face: Face, length: float) -> bool:
     """Whether it is a straight side, longer than that."""
-    ends = face.at(np.linspace(0.0, 1.0, 5)[:, None] * np.ones(face.dimension), _RNG)
+    ends = face.at(np.linspace(0.0, 1.0, 5)[:, None] * np.ones(face.dimension))
     long = float(np.linalg.norm(np.ptp(ends.points, axis=0))) > length
     return long and float(np.abs(ends.normals - ends.normals[0]).max()) < 1e-9
 
@@ -166,8 +164,7 @@ def constants_of(r: Residual, d: int, X: Array | None = None) -> Polynomial | No
     if r.nonlinear or not r.linear or len({j.unknown for j in r.linear}) != 1:
         return None
     X = np.random.default_rng(2).random((16, d)) if X is None else X
-    with np.errstate(all="ignore"):
-        a = np.nan_to_num(r.coefficients(X, np.zeros_like(X), r.known_data(X)))
+    a = np.nan_to_num(r.coefficients(X))
     if np.any(np.ptp(a, axis=1) > 1e-12 * np.abs(a).max(axis=1)):
         return None
     return {j.alpha: float(c) for j, c in zip(r.linear, a[:, 0], strict=True) if c}
@@ -250,5 +247,5 @@ def _spacing(digits: float) -> float:
 
 def _even(face: Face, n: int) -> Boundary:
     if face.dimension == 1:
-        return face.at(((np.arange(n) + 0.5) / n)[:, None], _RNG)
-    return face.at(sobol(n, face.dimension, np.random.default_rng(3)), _RNG)
+        return face.at(((np.arange(n) + 0.5) / n)[:, None])
+    return face.at(sobol(n, face.dimension, np.random.default_rng(3)))

@@ -135,7 +135,8 @@ class Pencil:
         strip = np.array(PENCIL.strip)[:, None] * min(2.0, math.pi / angle)
         alpha = (real[None, :] + 1j * (strip + 1e-3)).ravel()
         found: list[complex] = []
-        for _ in range(PENCIL.steps):
+        # A double root comes closer by a half at each step: two steps for each digit of what is arrived.
+        for _ in range(2 * math.ceil(-math.log2(1e-3 * PENCIL.circle))):
             go_on()
             with np.errstate(all="ignore"):
                 move = 1.0 / self._slope(alpha)
@@ -165,8 +166,9 @@ class Pencil:
         """How many roots there are close to each α, and their centre."""
         if not len(alpha):
             return []
-        around = PENCIL.circle * np.exp(2j * np.pi * (np.arange(PENCIL.around) + 0.5) / PENCIL.around)
-        slope = self._slope((alpha[:, None] + around).ravel()).reshape(len(alpha), PENCIL.around)
+        # The mean over a circle is right but for what its points divide: roots elsewhere are ten radii away.
+        around = PENCIL.circle * np.exp(2j * np.pi * (np.arange(12) + 0.5) / 12)
+        slope = self._slope((alpha[:, None] + around).ravel()).reshape(len(alpha), len(around))
         out: list[tuple[complex, int]] = []
         moments = np.mean(slope * around, axis=1), np.mean(slope * around * around, axis=1)
         for a, count, moment in zip(alpha, *moments, strict=True):

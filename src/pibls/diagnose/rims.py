@@ -11,12 +11,10 @@ from pibls.diagnose.thresholds import ENDS, HOLES
 from pibls.domain import Boundary
 from pibls.domain.face import Face
 
-_RNG = np.random.default_rng(0)
-
 
 def dense(loop: tuple[Face, ...]) -> list[Boundary]:
     """Many points of each face of a closed line."""
-    return [face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None], _RNG) for face in loop]
+    return [face.at(np.linspace(0.0, 1.0, ENDS.dense)[:, None]) for face in loop]
 
 
 def area(loop: tuple[Face, ...]) -> float:
@@ -36,7 +34,7 @@ def loops(faces: tuple[Face, ...]) -> list[tuple[Face, ...]]:
     """Faces that follow each other around, each a closed line."""
     out: list[tuple[Face, ...]] = [(face,) for face in faces if face.is_closed]
     rest = [face for face in faces if not face.is_closed]
-    ends = [face.at(np.array([[0.0], [1.0]]), _RNG).points for face in rest]
+    ends = [face.at(np.array([[0.0], [1.0]])).points for face in rest]
     size = float(np.max([np.ptp(f.dense(), axis=0) for f in faces]))
     left = set(range(len(rest)))
     while left:

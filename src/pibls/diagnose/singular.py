@@ -19,7 +19,7 @@ from pibls.arrays import Array
 from pibls.basis.singular import Singular, Tip
 from pibls.diagnose.ends import Stretch, has_corners, meetings, opened
 from pibls.diagnose.layers import Reduction, reduction_of
-from pibls.diagnose.thresholds import SINGULAR
+from pibls.diagnose.thresholds import ENDS, SINGULAR
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem import Jet
@@ -105,7 +105,7 @@ def corners_of(lowered: LoweredProblem, domain: Domain) -> tuple[Corner, ...]:
         )
         # Two statements of one kind may differ in what they give, or in its slope.
         others = one.stretch.holding != two.stretch.holding
-        changes = abs(angle - math.pi) > 1e-6 or others or any(a != b for a, b in kinds)
+        changes = abs(angle - math.pi) > ENDS.flat or others or any(a != b for a, b in kinds)
         if changes and any(corner.powers(k) for k in range(lowered.unknowns)):
             out.append(corner)
     return tuple(out)
@@ -120,7 +120,7 @@ def _kind(stretch: Stretch, unknown: int, mu: complex) -> str | None:
     (r,) = mine
     if any(j.unknown == unknown and any(j.alpha) for j in r.nonlinear):
         return None
-    a = r.coefficients(X, normal, r.known_data(X))[:, 0]
+    a = r.coefficients(X, normal)[:, 0]
     slopes, values = np.zeros(2), any(j.unknown == unknown for j in r.nonlinear)
     for jet, c in zip(r.linear, a, strict=True):
         values |= jet.unknown == unknown and not any(jet.alpha) and bool(c)
@@ -162,7 +162,7 @@ def lead_of(lowered: LoweredProblem, unknown: int) -> tuple[Residual, complex] |
     X = np.random.default_rng(1).random((16, lowered.dimension))
     X = X - 0.5
     with np.errstate(all="ignore"):
-        by = dict(zip(r.linear, r.coefficients(X, np.zeros_like(X), r.known_data(X)), strict=True))
+        by = dict(zip(r.linear, r.coefficients(X), strict=True))
         zero = np.zeros(len(X))
         along, mixed, across = (by.get(Jet(unknown, alpha), zero) for alpha in ((2, 0), (1, 1), (0, 2)))
         shares = np.stack([mixed / along, across / along])
@@ -238,8 +238,7 @@ def is_even(r: Residual, unknown: int) -> bool:
     if r.nonlinear or any(sum(j.alpha) == 1 or j.unknown != unknown for j in r.linear):
         return False
     X = np.random.default_rng(2).random((16, 2))
-    with np.errstate(all="ignore"):
-        a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
+    a = r.coefficients(X)
     return bool(np.all(np.abs(a - a[:, :1]) <= 1e-12 * np.abs(a[:, :1])))
 
 

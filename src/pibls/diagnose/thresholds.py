@@ -12,17 +12,15 @@ class HoleThresholds:
     reach: float = 1.35  # of its circle, that a centre serves
     most_centres: int = 12  # centres of one hole, at most
     grid: int = 40  # places along each side at which a centre is looked for
-    fine: int = 720  # points of a rim that centres follow closely
     per_spacing: float = 10.0  # circles as far apart as they are large leave e^-10 (an ellipse of 3 : 1)
-    round: float = 1.02  # the rim of a disc, in units of its circle
+    round: float = 1.02  # the rim of a disc, in units of its circle; so far off are the images of others
     fastest: float = 0.15  # what is left from one order to the next around a disc, at least and at most
     slowest: float = 0.97  # … at most
     of_its_shape: float = 0.37  # the same around a centre of a hole that is no disc
     most_orders: tuple[int, int] = (120, 40)  # of powers, and of Bessel functions
     weak: float = 1e-3  # κ times the radius of a hole, below which κ is as good as zero
-    per_function: float = 2.5  # points of the rim per function around it
+    per_function: float = 2.5  # points of a rim, or of a wall that has images behind it, per function
     steepest: float = 60.0  # e-folds over the domain that they may have
-    asked: int = 24  # points of a piece, and of each of its faces, that tell what it is
 
 
 HOLES = HoleThresholds()
@@ -38,10 +36,10 @@ class ImageThresholds:
     A disc in the middle of a square ended at 6e-8 without its images at 0.45 of the side, and with them at
     8e-11."""
     few: int = 8  # circles of all holes, above which images stand only within …
-    near: float = 0.4  # … so much of the side: more waves are needed then anyway
-    clear: float = 1.02  # an image is that many of its radii away from the domain
+    near: float = 0.4
+    """… so much of the side: more waves are needed then anyway (nine to sixteen discs took half as long again
+    with all images, and were no better)."""
     same: float = 1e-3  # of its radius
-    per_function: float = 2.0  # points of the wall per function of the images
 
 
 IMAGES = ImageThresholds()
@@ -101,13 +99,12 @@ CLASHES = ClashThresholds()
 class EndThresholds:
     """Where sides end and meet (`diagnose.ends`)."""
 
-    same: float = 1e-7  # of the size of the domain: two ends that are that close meet
-    slack: float = 1e-7  # of a side: a cut that is as close to its end is none
-    no_angle: float = 1e-9  # a turn that is none
+    same: float = 1e-7  # of the domain, or of a side: two ends that are that close meet, and are one
+    flat: float = 1e-5  # an angle that is none: pieces of materials are known to 1e-6
     beside: float = (
         1e-6  # of the domain: as far from a corner conditions, coefficients and data are looked up
     )
-    dense: int = 257  # points of a side or an interface that tell where it goes
+    dense: int = 257  # points of a side, an interface or the rim of a hole that tell where it goes
     closer: float = 0.6  # of the way that is left: the next point on a side towards its end …
     levels: int = 28  # … and so many of them
 
@@ -121,8 +118,7 @@ class JunctionThresholds:
 
     same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
     inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
-    looked: int = 32  # points of a piece at which it is seen whether coefficients vary
-    flat: float = 1e-5  # an angle that is none
+    looked: int = 32  # points of a piece, and of each of its faces, that tell what it is
 
 
 JUNCTIONS = JunctionThresholds()
@@ -132,10 +128,8 @@ JUNCTIONS = JunctionThresholds()
 class PencilThresholds:
     """Powers at corners of systems (`diagnose.pencil`)."""
 
-    steps: int = 40  # of Newton's method
     null: float = 1e-8  # a singular value that is zero
-    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one, and …
-    around: int = 12  # … and points on it
+    circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one
     strip: tuple[float, ...] = (0.0, 2.0)  # imaginary parts to start from
     least: float = 1e-3  # a power below this is none: energies would be infinite
 
@@ -167,7 +161,6 @@ SINGULAR = SingularThresholds()
 class WedgeThresholds:
     """Corners of systems and of fourth order (`diagnose.wedges`)."""
 
-    weak: float = 1.0 + 1e-6  # of the least whole degree: what is less is not left to waves
     jump: float = 1e-4  # of the data along both sides: they jump at the corner
     leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …
     rich: int = 3  # … up to so many degrees above it,

@@ -21,7 +21,7 @@ from pibls.basis.powers import PowersBasis
 from pibls.diagnose.ends import End, has_corners, meetings, opened
 from pibls.diagnose.pencil import CornerPower, Pencil, Sector, Tie
 from pibls.diagnose.symbol import Row, Symbol, symbol_of
-from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR, WEDGES
+from pibls.diagnose.thresholds import ENDS, SINGULAR, WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
 from pibls.problem.lowering import LoweredProblem, Residual
@@ -46,13 +46,13 @@ class Wedge:
     def first(self) -> float:
         """The real part of the least power that is no whole number, beyond what is always smooth."""
         most = self.pencil.least + 1.3
-        found = [a.real for a, _ in self.pencil.exponents(most) if abs(a - round(a.real)) > 1e-6]
+        found = [a.real for a, _ in self.pencil.exponents(most) if abs(a - round(a.real)) > SINGULAR.whole]
         return min(found, default=math.inf) - self.pencil.least
 
     @property
     def strong(self) -> bool:
         """Whether nothing works well without its functions."""
-        return self.clash or (self.angle > 0.5 * math.pi + 1e-6 and self.first < WEDGES.weak)
+        return self.clash or (self.angle > 0.5 * math.pi + ENDS.flat and self.first < 1.0 + SINGULAR.whole)
 
 
 class CornerPlace(Protocol):
@@ -86,7 +86,7 @@ def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: fl
     start = one.direction
     angle = opened(start, two.direction)
     same = _conditions(one) == _conditions(two)
-    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < JUNCTIONS.flat and same):
+    if one.stretch.paired or two.stretch.paired or (abs(angle - math.pi) < ENDS.flat and same):
         return None
     middle = start + 0.5 * angle
     X = one.point + ENDS.beside * size * np.array([math.cos(middle), math.sin(middle)])
@@ -124,8 +124,7 @@ def principal_part(lowered: LoweredProblem, X: Array) -> Symbol | None:
     equations = [r for r in lowered.residuals if r.region.is_inside]
     rows: list[Row] = []
     for r in equations:
-        with np.errstate(all="ignore"):
-            a = r.coefficients(X, np.zeros_like(X), r.known_data(X))[:, 0]
+        a = r.coefficients(X)[:, 0]
         if not np.isfinite(a).all():
             return None
         rows.append({(j.unknown, j.alpha): float(c) for j, c in zip(r.linear, a, strict=True)})
@@ -144,8 +143,7 @@ def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool
     more = nonlinear = False
     for r, order in zip(equations, symbol.orders, strict=True):
         nonlinear |= bool(r.nonlinear)
-        with np.errstate(all="ignore"):
-            a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
+        a = r.coefficients(X)
         for j, c in zip(r.linear, a, strict=True):
             highest = sum(j.alpha) - symbol.degrees[j.unknown] == order
             more |= bool(np.any(c)) and not (highest and np.ptp(c) <= 1e-9 * np.abs(c).max())
@@ -155,8 +153,7 @@ def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool
 def _tie(r: Residual, end: End, angle: float, symbol: Symbol) -> Tie | None:
     """The highest part of a condition at the corner."""
     X = end.point[None, :]
-    with np.errstate(all="ignore"):
-        a = r.coefficients(X, end.normal[None, :], r.known_data(X))[:, 0]
+    a = r.coefficients(X, end.normal[None, :])[:, 0]
     if not np.isfinite(a).all():
         return None
     terms = [(j, float(c)) for j, c in zip(r.linear, a, strict=True) if c]
@@ -193,8 +190,7 @@ def _clash(one: End, two: End, pencil: Pencil, size: float) -> bool:
             steps = end.point + step * np.arange(1, 2 + k - order)[:, None] * end.along
             X = np.concatenate([steps, end.near.points])
             normals = np.concatenate([np.repeat(end.normal[None, :], len(steps), axis=0), end.near.normals])
-            with np.errstate(all="ignore"):
-                data = -r.rest(X, normals, r.known_data(X), np.empty((0, len(X))))
+            data = -r.rest(X, normals, r.known_data(X), np.empty((0, len(X))))
             if not np.isfinite(data).all():
                 return False
             row = np.array(_on_polynomials(tie, pencil.sectors[0].symbol, k))
@@ -258,7 +254,7 @@ def bases_of(
                 weights[0, row, column] += c.real
                 weights[1, row, column] += c.imag
             terms = np.array([[r, p.real, p.imag, q, log] for r, p, q, log in keys]).reshape(-1, 5)
-            closed = sector.stop - sector.start > 2.0 * math.pi - JUNCTIONS.flat
+            closed = sector.stop - sector.start > 2.0 * math.pi - ENDS.flat
             ends = np.array([] if closed else [sector.start, sector.stop])
             rays = np.column_stack([np.cos(ends), np.sin(ends)])
             out[number, unknown] = PowersBasis(np.array(point), frames, terms, weights, rays)

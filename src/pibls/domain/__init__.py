@@ -8,7 +8,7 @@ from pibls.domain.disk import Disk
 from pibls.domain.ellipse import Ellipse
 from pibls.domain.extrusion import Extrusion
 from pibls.domain.face import Boundary, Face
-from pibls.domain.frame import frame, parts_in
+from pibls.domain.frame import frame, owned, parts_in
 from pibls.domain.implicit import Implicit
 from pibls.domain.interval import Interval
 from pibls.domain.mapped import Mapped
@@ -16,10 +16,10 @@ from pibls.domain.mesh import Solid
 from pibls.domain.polygon import Polygon
 from pibls.domain.protocol import (
     Domain,
-    FullDomain,
+    between,
     box_of,
     faces_of,
-    full,
+    has_sides,
     is_domain,
     leaves_of,
     lengths_of,
@@ -44,7 +44,6 @@ __all__ = [
     "Ellipse",
     "Extrusion",
     "Face",
-    "FullDomain",
     "Implicit",
     "Intersection",
     "Interval",
@@ -56,14 +55,16 @@ __all__ = [
     "Solid",
     "Spline",
     "Union",
+    "between",
     "box_of",
     "check_domain",
     "faces_of",
     "frame",
-    "full",
+    "has_sides",
     "is_domain",
     "leaves_of",
     "lengths_of",
+    "owned",
     "parts_in",
     "space_of",
     "time_of",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.curve import Curve
 from pibls.domain.face import Boundary, Face, Keep, owned_by, stretches
 from pibls.domain.maps import Affine
@@ -40,7 +40,7 @@ class Arc:
     def is_thin(self) -> bool:
         return self.curve.thin
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
         u = self._u(U[:, 0])
         return Boundary(self.curve.position(u), self._normals(u), (self.curve.owner,) * len(u))
 

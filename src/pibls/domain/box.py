@@ -91,13 +91,17 @@ class Box(Shape):
     def between(self, axis: int, start: float, stop: float) -> Box:
         """A part of it, along one of its sides."""
         sides = dict(zip(self.coordinates, self.bounds, strict=True))
-        return Box({**sides, self.coordinates[axis]: (start, stop)})
+        return self._like({**sides, self.coordinates[axis]: (start, stop)})
 
     def mapped(self, affine: Affine) -> Shape:
         if not affine.is_parallel:
             return Mapped(self, affine)
         ends = affine.points(np.array(self.bounds).T).T
-        return Box(dict(zip(self.coordinates, map(tuple, ends.tolist()), strict=True)))
+        return self._like(dict(zip(self.coordinates, map(tuple, ends.tolist()), strict=True)))
+
+    def _like(self, sides: dict[Any, Any]) -> Box:
+        """One of its kind with other sides."""
+        return Box(sides)
 
     def __repr__(self) -> str:
         sides = ", ".join(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.crossings import crossings, flattened
 from pibls.domain.face import Boundary, Face, Keep, join, owned_by
 from pibls.domain.maps import Affine
@@ -52,10 +52,10 @@ class Cloud:
         """How many of its points are known."""
         return 0 if self.known is None else len(self.known.points)
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
+        n, rng = len(U), rng or np.random.default_rng(0)
         if self.known is None:
-            return self._drawn(len(U), rng)
-        n = len(U)
+            return self._drawn(n, rng)
         if self.sizes is not None:
             return _taken(self.known, rng.permutation(_apart(self.known.points, n)))
         found, count = [self.known], len(self.known.points)
@@ -147,7 +147,7 @@ class _Seen:
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self.points = Cloud(domain).at(np.empty((_DENSE, 0)), np.random.default_rng(0))
+        self.points = Cloud(domain).at(np.empty((_DENSE, 0)))
         self.spacing = _apart_by(self.points.points)
         self.extent = float(np.ptp(self.points.points, axis=0).max())
         self._boxes: dict[bytes, tuple[Boundary, Array]] = {}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Face
+from pibls.domain.face import Face, bisected
 from pibls.domain.gauss import Rule, gauss
 from pibls.domain.protocol import Domain, box_of, faces_of
 
@@ -24,7 +24,6 @@ _BISECTIONS = 100
 _LEVEL = 1e-9  # a normal that is flatter than this belongs to a horizontal side
 _TURNS = 1e-2  # … and at the end of a stretch, one that is flatter than this to a turning point
 _LEAST = 7  # nodes of a piece
-_RNG = np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
@@ -135,10 +134,7 @@ def _rises(face: Face) -> list[_Rise]:
     places = 0.5 * (u[1:] + u[:-1])
     sign = _sense(face, places)
     changes = np.flatnonzero(sign[1:] != sign[:-1])
-    a, b = places[changes], places[changes + 1]
-    while np.any(((c := 0.5 * (a + b)) != a) & (c != b)):
-        same = _sense(face, c) == sign[changes]
-        a, b = np.where(same, c, a), np.where(same, b, c)
+    a, b = bisected(lambda c: _sense(face, c) == sign[changes], places[changes], places[changes + 1], 100)
     ends = np.concatenate([[0.0], 0.5 * (a + b), [1.0]])
     kinds = sign[np.concatenate([[0], changes + 1])]
     out = []
@@ -172,11 +168,11 @@ def knots_of(face: Any) -> tuple[Array, Array]:
 
 
 def _points(face: Face, u: Array) -> Array:
-    return face.at(u[:, None], _RNG).points
+    return face.at(u[:, None]).points
 
 
 def _normals(face: Face, u: Array) -> Array:
-    return face.at(u[:, None], _RNG).normals
+    return face.at(u[:, None]).normals
 
 
 def _sense(face: Face, u: Array) -> Any:

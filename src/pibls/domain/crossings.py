@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Boundary
+from pibls.domain.face import Boundary, bisected
 
 if TYPE_CHECKING:
     from pibls.domain.protocol import Domain
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _LINES = {2: 64, 3: 18}  # along each axis, across each of the others
 _STEPS = 12  # places along a line: what is thinner may be missed
 _BEYOND = 0.01  # of the box: a boundary along its side is found from both sides of it
-_BISECTIONS = 50
 _STEEP = 0.5  # cosine between axis and normal: flatter crossings belong to the lines of another axis
 _ASIDE = 1e-3  # of the box: from one crossing to the two beside it
 _REACH = 4.0
@@ -86,12 +85,13 @@ def _on_lines(inside: _Inside, axis: int, across: Array) -> tuple[Array, Array]:
 
 def _bisected(inside: _Inside, axis: int, U: Array, a: Array, b: Array, first: Mask) -> Array:
     """The place between a and b where it changes; ``first`` is what holds at a. Inside, if only just."""
-    a, b, U = a.copy(), b.copy(), U.copy()
-    for _ in range(_BISECTIONS):
-        U[:, axis] = 0.5 * (a + b)
-        same = inside(U) == first
-        a, b = np.where(same, U[:, axis], a), np.where(same, b, U[:, axis])
-    return np.where(first, a, b)
+    U = U.copy()
+
+    def same(c: Array) -> Mask:
+        U[:, axis] = c
+        return np.asarray(inside(U) == first)
+
+    return np.where(first, *bisected(same, a, b))
 
 
 def _normals(inside: _Inside, axis: int, U: Array, leaves: Array) -> tuple[Array, Mask]:

@@ -11,14 +11,12 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import mentioned
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Face, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of, map_of
 from pibls.domain.trim import outline, trim
 from pibls.errors import ProblemError
-
-_ROUNDS = 40
 
 
 class Combined(Shape):
@@ -83,20 +81,10 @@ class Combined(Shape):
         return float(np.mean(self.contains(X)))
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
-        low, high = np.array(self.bounds).T
-        found: list[Array] = []
-        missing, share = n, max(self._share, 1e-3)
-        for _ in range(_ROUNDS):
-            X = rng.uniform(low, high, (int(1.2 * missing / share) + 16, len(low)))
-            X = X[self.contains(X)]
-            found.append(X[:missing])
-            missing -= len(found[-1])
-            if not missing:
-                return np.concatenate(found)
-        raise empty(self)
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(len(self.coordinates)), rng)
+        found = drawn_within(self.contains, np.array(self.bounds), max(self._share, 1e-3), n, rng)
+        if len(found) < n:
+            raise empty(self)
+        return found
 
 
 def empty(shape: Any) -> ProblemError:

@@ -11,8 +11,9 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain.box import Box
 from pibls.domain.face import Boundary, Face, Keep
+from pibls.domain.frame import owned
 from pibls.domain.piece import Piece
-from pibls.domain.protocol import Domain, box_of, faces_of, within
+from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, within
 from pibls.domain.shape import FullyKnown
 
 _WIDER = 0.02  # of the cell: the ends of a clipped curve are found roughly, and must not be missed
@@ -26,12 +27,7 @@ class Cut(FullyKnown):
     def __init__(self, domain: Domain, box: Array) -> None:
         self.domain, self.box, self.bounds = domain, box, box
         self.coordinates = tuple(domain.coordinates)
-        whole = box_of(domain)
-        slack = 1e-12 * (whole[:, 1] - whole[:, 0])
-        # What is at an end of the domain belongs to the last cell there.
-        self._last = box[:, 1] >= whole[:, 1] - slack
-        self._high = np.where(self._last, box[:, 1] + slack, box[:, 1])
-        self._step = _BESIDE * (whole[:, 1] - whole[:, 0])
+        self._step = _BESIDE * lengths_of(domain)
         self._cell = Box({s: (a, b) for s, (a, b) in zip(self.coordinates, box.tolist(), strict=True)})
 
     @cached_property
@@ -62,9 +58,8 @@ class Cut(FullyKnown):
     def is_crossed(self) -> bool:
         """Whether the boundary of the domain goes through the cell, and not along its sides."""
         low, high = self._wider(-_BESIDE).T
-        rng = np.random.default_rng(0)
         for face in self.near:
-            X = face.at(_SEEN[:, None], rng).points if face.dimension == 1 else face.dense()
+            X = face.at(_SEEN[:, None]).points if face.dimension == 1 else face.dense()
             if np.any(np.all((low < X) & (high > X), axis=1)):
                 return True
         return False
@@ -76,9 +71,7 @@ class Cut(FullyKnown):
 
     def located(self, X: Array) -> Mask:
         """Which points are in this cell and in no other."""
-        return np.asarray(
-            np.all((self.box[:, 0] <= X) & np.where(self._last, self._high >= X, self._high > X), axis=1)
-        )
+        return owned(X, self.box, self.domain)
 
     def contains(self, X: Array) -> Mask:
         return self.located(X) & np.asarray(self.domain.contains(X), dtype=np.bool_)

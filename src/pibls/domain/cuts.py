@@ -16,16 +16,14 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
-from pibls.domain.face import Face
+from pibls.domain.face import Face, bisected
 from pibls.domain.polyline import Polyline
 from pibls.domain.protocol import Domain, box_of, faces_of
 
 _SAME = 1e-5  # of the domain: ends that are that close meet; pieces are known to 1e-6
 _BESIDE = 1e-4  # of the domain: as far from a point it is asked what is there
 _MARCH = 2000
-_BISECTIONS = 50
 _FLAT = 1e-5  # an angle that is none
-_RNG = np.random.default_rng(0)
 
 Locate = Callable[[Array], Any]
 
@@ -77,7 +75,7 @@ class CutLine:
 def walls_of(domain: Domain) -> tuple[CutLine, ...]:
     """The slits of a plane domain, each straight part once."""
     lips = [
-        face.at(np.array([[0.0], [1.0]]), _RNG).points
+        face.at(np.array([[0.0], [1.0]])).points
         for face in faces_of(domain)
         if face.is_thin and face.dimension == 1
     ]
@@ -133,7 +131,7 @@ def _vertices(faces: Sequence[Face], size: float) -> Iterator[tuple[Array, list[
     ends: list[tuple[Array, float]] = []
     for face in faces:
         if face.dimension == 1 and face.has_chart and not face.is_closed:
-            X = face.at(np.array([[0.0], [1e-4], [1.0 - 1e-4], [1.0]]), _RNG).points
+            X = face.at(np.array([[0.0], [1e-4], [1.0 - 1e-4], [1.0]])).points
             for point, next_one in ((X[0], X[1]), (X[3], X[2])):
                 way = next_one - point
                 ends.append((point, math.atan2(way[1], way[0])))
@@ -165,17 +163,14 @@ def _seam(
     way = np.array([math.cos(angle), math.sin(angle)])
     piece = locate((point + _BESIDE * size * way)[None, :])[0]
 
-    def within(s: Array) -> Array:
+    def within(s: Array) -> Mask:
         X = point + s[:, None] * way
         return np.asarray(np.asarray(domain.contains(X), dtype=bool) & (locate(X) == piece))
 
     s = np.linspace(_BESIDE, 1.0, _MARCH) * size
     inside = within(s)
     last = int(np.argmin(inside)) if not inside.all() else len(s) - 1
-    low, high = s[max(last - 1, 0)], s[last]
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if within(np.array([middle]))[0] else (low, middle)
+    low = float(bisected(within, s[[max(last - 1, 0)]], s[[last]])[0][0])
     for wall in walls:
         # |p + s w - a| on the line of a wall.
         slope = float(wall.height((point + way)[None, :])[0] - wall.height(point[None, :])[0])

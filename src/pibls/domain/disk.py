@@ -12,7 +12,7 @@ from pibls.arrays import Array
 from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, place_of, positive, signed_in
 from pibls.domain.curve import Curve
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Face
 from pibls.domain.round import Round
 
 
@@ -41,9 +41,6 @@ class Disk(Round):
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         r, a = self.radius * np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
         return np.asarray(self.center + np.column_stack([r * np.cos(a), r * np.sin(a)]))
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(2), rng)
 
 
 class Circle(Curve):

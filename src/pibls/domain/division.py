@@ -160,12 +160,11 @@ class Division:
     def interfaces(self, faces: Sequence[Face]) -> dict[tuple[int, int], tuple[Face, ...]]:
         """What of the faces, and of the seams, lies between two pieces, by the numbers of the two."""
         out: dict[tuple[int, int], tuple[Face, ...]] = {}
-        rng = np.random.default_rng(0)
         through = [line.through(box_of(self.domain)).face for line in self.parts.lines]
         for number, face in enumerate([*faces, *through]):
             seam = number >= len(faces)
             n = _ON_FACE[len(self.domain.coordinates)]
-            there = face.at(_spread(n, face.dimension), rng)
+            there = face.at(_spread(n, face.dimension))
             a, b = self.sides(there)
             # A face that is known well enough begins at a corner, and not behind it.
             closely = self.sides(there, _CLOSELY)
@@ -286,11 +285,10 @@ def _is_idle(seam: CutLine, parts: Parts, names: Numbers) -> bool:
 
 def _samples(domain: Domain, faces: Sequence[Face]) -> Array:
     d = len(domain.coordinates)
-    rng = np.random.default_rng(0)
-    found = [np.asarray(domain.interior(_SAMPLES[d], rng), dtype=float)]
+    found = [np.asarray(domain.interior(_SAMPLES[d], np.random.default_rng(0)), dtype=float)]
     size = float(lengths_of(domain).min())
     for face in (*faces, *faces_of(domain)):
-        there = face.at(_spread(_ON_FACE[d], face.dimension), rng)
+        there = face.at(_spread(_ON_FACE[d], face.dimension))
         found += [there.points + s * step * size * there.normals for step in _STEPS for s in (-1.0, 1.0)]
     X = np.concatenate(found)
     return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])

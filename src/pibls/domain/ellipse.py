@@ -15,7 +15,7 @@ from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, place_of, positive, real_number, signed_in
 from pibls.domain.curve import Curve
 from pibls.domain.even import Evened
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Face
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 
@@ -65,9 +65,6 @@ class Ellipse(Shape):
         r, a = np.sqrt(rng.random(n)), 2 * np.pi * rng.random(n)
         X = np.column_stack([r * np.cos(a), r * np.sin(a)]) * self.radii
         return np.asarray(self.center + X @ self._axes.T)
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(2), rng)
 
     def contains(self, X: Array) -> Mask:
         local = (X - self.center) @ self._axes / self.radii

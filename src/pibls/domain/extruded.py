@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.face import ON, Boundary, Face, Keep
 from pibls.domain.maps import Affine
 from pibls.domain.patch import Patch
@@ -37,7 +37,7 @@ class Extruded:
     def is_thin(self) -> bool:
         return self.face.is_thin
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
         below = self.face.at(U[:, :-1], rng)
         t = self.start * (1.0 - U[:, -1]) + self.stop * U[:, -1]
         return Boundary(

@@ -12,11 +12,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.maps import Affine
 
 ON = 1e-9
 """How near to a face, relative to the bounds, is on it."""
+_ROUNDS = 60  # of looking for points inside, before nothing more is found
 
 
 class Boundary(NamedTuple):
@@ -66,8 +67,11 @@ class Face(Protocol):
     def is_thin(self) -> bool:
         """Whether the domain is on both sides of it: a lip of a slit."""
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
-        """The points for the parameters U (n, dimension) in [0, 1]."""
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
+        """The points for the parameters U (n, dimension) in [0, 1].
+
+        Only a face without a chart draws, from ``rng``, or always the same where that is left out.
+        """
 
     def measure(self, lengths: Array) -> float:
         """Its size when coordinate i is measured in units of ``lengths[i]``."""
@@ -118,34 +122,43 @@ def draw(faces: tuple[Face, ...], n: int, lengths: Array, rng: np.random.Generat
     return join(parts, len(lengths))
 
 
-def stretches(face: Face, shares: Array, keep: Keep, bisections: int = 50) -> list[tuple[float, float]]:
+def bisected(same: Callable[[Array], Mask], a: Array, b: Array, halvings: int = 50) -> tuple[Array, Array]:
+    """Places between a and b, as close as numbers are: where it still is as at a, and where no longer."""
+    for _ in range(halvings):
+        c = 0.5 * (a + b)
+        if not np.any((c != a) & (c != b)):
+            break
+        before = same(c)
+        a, b = np.where(before, c, a), np.where(before, b, c)
+    return a, b
+
+
+def parts_held(
+    holds: Callable[[Array], Mask], places: Array, halvings: int = 50
+) -> list[tuple[float, float]]:
+    """The parts of (0, 1) where something holds; between two of the places it changes once at most."""
+    mask = holds(places)
+    if mask.all() or not mask.any():
+        return [(0.0, 1.0)] if mask.all() else []
+    changes = np.flatnonzero(mask[1:] != mask[:-1])
+    first = mask[changes]
+    a, b = bisected(lambda c: holds(c) == first, places[changes], places[changes + 1], halvings)
+    kept = np.where(first, a, b)  # the end that still belongs to it
+    ends = np.concatenate([[0.0] if mask[0] else [], kept, [1.0] if mask[-1] else []])
+    return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
+
+
+def stretches(face: Face, shares: Array, keep: Keep, halvings: int = 50) -> list[tuple[float, float]]:
     """The intervals of the parameter of a one-dimensional face where ``keep`` holds, ends by bisection.
 
     ``shares`` are places from 0 to 1, dense enough that between two of them it changes once at most.
     """
-    rng = np.random.default_rng(0)
-
-    def holds(u: Array) -> Mask:
-        return np.asarray(keep(face.at(u[:, None], rng)), dtype=np.bool_)
-
     # Not at the places themselves, and not at the very ends, where other faces meet this one.
     places = 0.5 * (shares[1:] + shares[:-1])
     places = np.concatenate([[1e-3 * places[0]], places, [1.0 - 1e-3 * (1.0 - places[-1])]])
-    mask = holds(places)
-    if mask.all():
-        return [(0.0, 1.0)]
-    if not mask.any():
-        return []
-    changes = np.flatnonzero(mask[1:] != mask[:-1])
-    a, b, first = places[changes], places[changes + 1], mask[changes]
-    for _ in range(bisections):
-        c = 0.5 * (a + b)
-        same = holds(c) == first
-        a, b = np.where(same, c, a), np.where(same, b, c)
-    kept = np.where(first, a, b)  # the end that still belongs to it
-    ends = np.concatenate([[0.0] if mask[0] else [], kept, [1.0] if mask[-1] else []])
-    out = [(float(p), float(q)) for p, q in ends.reshape(-1, 2) if q - p > 1e-12]
-    if face.is_closed and mask[0] and mask[-1] and len(out) > 1:
+    found = parts_held(lambda u: np.asarray(keep(face.at(u[:, None])), dtype=np.bool_), places, halvings)
+    out = [(p, q) for p, q in found if q - p > 1e-12]
+    if face.is_closed and len(out) > 1 and found[0][0] == 0.0 and found[-1][1] == 1.0:
         # One stretch through the beginning, not two.
         out = [*out[1:-1], (out[-1][0], 1.0 + out[0][1])]
     return out
@@ -161,10 +174,12 @@ def owned_by(box: Array, X: Array, normals: Array) -> Mask:
 def drawn_within(
     contains: Callable[[Array], Mask], bounds: Array, share: float, n: int, rng: np.random.Generator
 ) -> Array:
-    """n points of a box (d, 2), of which about that share is inside, that are."""
+    """n points of a box (d, 2), of which about that share is inside, that are; fewer where hardly any are."""
     low, high = bounds.T
     found = np.empty((0, len(low)))
-    while len(found) < n:
+    for _ in range(_ROUNDS):
+        if len(found) >= n:
+            break
         X = rng.uniform(low, high, (int(1.2 * (n - len(found)) / share) + 16, len(low)))
         found = np.concatenate([found, X[contains(X)]])
     return np.asarray(found[:n])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.arc import Arc
 from pibls.domain.face import ON, Boundary, Face, Keep, stretches
 from pibls.domain.maps import Affine
@@ -39,7 +39,7 @@ class FlatFace:
         """Where it is along its axis."""
         return self.bounds[self.axis][self.side]
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
         n, d = len(U), len(self.bounds)
         free = [i for i in range(d) if i != self.axis]
         X = np.empty((n, d))
@@ -86,11 +86,11 @@ class FlatFace:
         n = {0: 1, 1: 65, 2: 17}.get(self.dimension, 4)
         grids = np.meshgrid(*(np.linspace(0.0, 1.0, n),) * self.dimension, indexing="ij")
         U = np.stack(grids, axis=-1).reshape(-1, self.dimension) if grids else np.empty((1, 0))
-        return self.at(U, np.random.default_rng(0)).points
+        return self.at(U).points
 
     def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
         if self.dimension == 0:
-            return (self,) if keep(self.at(np.empty((1, 0)), np.random.default_rng(0)))[0] else ()
+            return (self,) if keep(self.at(np.empty((1, 0))))[0] else ()
         if self.dimension > 1:
             patch = Patch(FaceSurface(self, flip=self.flip), self.flip)
             found = patch.trimmed(keep, near)
@@ -115,7 +115,7 @@ class FlatFace:
             return replace(self, owner=owner, bounds=tuple((float(a), float(b)) for a, b in ends))
         if self.dimension > 1:
             return Patch(FaceSurface(self, flip=self.flip), self.flip).mapped(affine, owner)
-        X = self.at(np.array([[0.0], [1.0]]), np.random.default_rng(0)).points
+        X = self.at(np.array([[0.0], [1.0]])).points
         # Counter-clockwise around its box: to the right below and above, upwards on the right, …
         forward = (self.axis == 1) != bool(self.side)
         return Arc(Polyline(owner, affine.points(X if forward else X[::-1]), closed=False), flip=self.flip)

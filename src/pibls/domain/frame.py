@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.domain.face import Face, Same
 from pibls.domain.protocol import Domain, box_of, faces_of
 
@@ -32,10 +32,9 @@ def frame(domain: Domain, box: Array) -> Array:
     cut = parts_in(domain, box)
     if not cut:
         return box
-    rng = np.random.default_rng(0)
     ticks = np.linspace(0.0, 1.0, _ON_FACE if d == 2 else _GRID[d])
     U = np.stack(np.meshgrid(*(ticks,) * (d - 1), indexing="ij"), axis=-1).reshape(-1, d - 1)
-    seen = [part.at(U, rng).points for part in cut]
+    seen = [part.at(U).points for part in cut]
     low, high = box.T
     grid = np.array(list(product(*(np.linspace(0.0, 1.0, 2 if d == 2 else _GRID[d]),) * d)))
     X = low + (high - low) * (_SPARE + (1.0 - 2.0 * _SPARE) * grid)
@@ -45,6 +44,15 @@ def frame(domain: Domain, box: Array) -> Array:
     return np.stack(
         [np.maximum(found.min(axis=0) - margin, low), np.minimum(found.max(axis=0) + margin, high)], axis=1
     )
+
+
+def owned(X: Array, box: Array, domain: Domain) -> Mask:
+    """Which points belong to a box: those on a common face to the upper one, so that each has one owner."""
+    whole = box_of(domain)
+    slack = 1e-12 * (whole[:, 1] - whole[:, 0])
+    last = box[:, 1] >= whole[:, 1] - slack
+    below = np.where(last, box[:, 1] + slack >= X, box[:, 1] > X)
+    return np.asarray(np.all((box[:, 0] <= X) & below, axis=1))
 
 
 def parts_in(domain: Domain, box: Array) -> tuple[Face, ...]:

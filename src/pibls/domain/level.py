@@ -16,7 +16,7 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
-from pibls.domain.face import Face
+from pibls.domain.face import Face, bisected
 from pibls.domain.mesh import Triangles
 from pibls.domain.patch import Patch
 from pibls.domain.polyline import Polyline
@@ -24,7 +24,6 @@ from pibls.errors import ProblemError
 
 _SIDE = {2: 240, 3: 44}  # cells of the grid along each side
 _MARGIN = 0.03  # how far the grid goes beyond the box
-_BISECTIONS = 52
 _NEWTON = 8
 
 
@@ -107,11 +106,7 @@ class Level:
     def _zeros(self, nodes: Array, keys: Array) -> Array:
         """Where f is zero on edges, each given as a · n + b with its inner end a and its outer end b."""
         a, b = nodes[keys // len(nodes)], nodes[keys % len(nodes)]
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (a + b)
-            inner = (self.value(middle) <= 0)[:, None]
-            a, b = np.where(inner, middle, a), np.where(inner, b, middle)
-        return np.asarray(a)
+        return bisected(lambda c: (self.value(c) <= 0)[:, None], a, b)[0]
 
     def _chains(self, nodes: Array, sign: Mask) -> list[tuple[Array, bool]]:
         cut = _cut(_simplices(2), _SIDE[2], sign)

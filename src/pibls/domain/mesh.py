@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks import several_coordinates, signed_in
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Face, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.patch import Patch
 from pibls.domain.shape import Shape
@@ -91,12 +91,16 @@ class Solid(Shape):
         area = np.linalg.norm(np.cross(T[:, 1] - T[:, 0], T[:, 2] - T[:, 0]), axis=1)
         T = T[area > 1e-14 * size**2]
         _check_closed(T, size)
-        volume = float(np.einsum("ij,ij->i", T[:, 0], np.cross(T[:, 1], T[:, 2])).sum() / 6)
-        if volume < 0:  # all of them seen from inside
-            T = T[:, ::-1]
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "triangles", T)
+        if self._volume < 0:  # all of them seen from inside
+            object.__setattr__(self, "triangles", T[:, ::-1])
         signed_in(symbols, self.bounds, "Solid(coordinates)")
+
+    @property
+    def _volume(self) -> float:
+        T = self.triangles
+        return float(np.einsum("ij,ij->i", T[:, 0], np.cross(T[:, 1], T[:, 2])).sum() / 6)
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -108,15 +112,8 @@ class Solid(Shape):
         return (Patch(Triangles(self, self.triangles)),)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
-        low, high = np.array(self.bounds).T
-        found = np.empty((0, 3))
-        while len(found) < n:
-            X = rng.uniform(low, high, (2 * n + 64, 3))
-            found = np.concatenate([found, X[self.contains(X)]])
-        return np.asarray(found[:n])
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(3), rng)
+        share = self._volume / float(np.prod(np.ptp(np.array(self.bounds), axis=1)))
+        return drawn_within(self.contains, np.array(self.bounds), max(share, 1e-3), n, rng)
 
     def contains(self, X: Array) -> Mask:
         """Whether a line upwards leaves the body once more than it enters."""

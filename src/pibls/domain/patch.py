@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Rng
 from pibls.domain.face import Boundary, Face, Keep, owned_by
 from pibls.domain.maps import Affine
 from pibls.domain.surface import Surface, lattice
@@ -50,9 +50,11 @@ class Patch:
     def is_thin(self) -> bool:
         return False
 
-    def at(self, U: Array, rng: np.random.Generator) -> Boundary:
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
         """The points for U; of a part, as many, evenly spread by themselves."""
-        return self._map(U) if self.cells is None else self._spread(self.cells, len(U), rng)
+        if self.cells is None:
+            return self._map(U)
+        return self._spread(self.cells, len(U), rng or np.random.default_rng(0))
 
     def _map(self, U: Array) -> Boundary:
         normals = self.surface.normal(U)

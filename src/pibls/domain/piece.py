@@ -57,9 +57,6 @@ class Piece(FullyKnown):
     def leaves(self) -> tuple[object, ...]:
         return leaves_of(self.domain)
 
-    def between(self, axis: int, start: float, stop: float) -> Domain | None:
-        return None
-
     def contains(self, X: Array) -> Mask:
         inside = np.array(self.domain.contains(X), dtype=np.bool_)
         rows = np.flatnonzero(inside)

@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.face import Boundary, Face, draw, drawn_within
+from pibls.domain.face import Face, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape, asked
@@ -80,9 +80,6 @@ class Polygon(Shape):
         box = np.array(self.bounds)
         share = max(float(self._area.area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
         return drawn_within(self.contains, box, share, n, rng)
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(2), rng)
 
     def contains(self, X: Array) -> Mask:
         shapely = need("shapely", extra="polygons", purpose="A polygon")

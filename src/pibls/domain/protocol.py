@@ -1,12 +1,12 @@
 """Ω: what a shape must offer. A user's own shape needs no more than `Domain`.
 
-The library itself asks for more: faces, the space without time, the time, the shapes it is made of. Every
-`FullDomain` answers that; `full` makes one of any `Domain`.
+The library itself asks for more: faces, the space without time, the time, the shapes it is made of. A
+`FullyKnown` domain answers that; the functions here answer it for any.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -38,106 +38,48 @@ class Domain(Protocol):
         """Which of the points X (n, d) lie inside or on the boundary."""
 
 
-class FullDomain(Domain, Protocol):
-    """What the library asks of a domain; every `Shape`, and `During`, answers it."""
-
-    @property
-    def faces(self) -> tuple[Face, ...]:
-        """The smooth pieces of the boundary; without start and end of a time."""
-
-    @property
-    def space(self) -> Domain:
-        """The domain without its time."""
-
-    @property
-    def time(self) -> Any:
-        """The time symbol, or None."""
-
-    @property
-    def leaves(self) -> tuple[object, ...]:
-        """The shapes that own its boundary."""
-
-    @property
-    def has_sides(self) -> bool:
-        """Whether (a, b) for each of its coordinates says all of it."""
-
-    def between(self, axis: int, start: float, stop: float) -> Domain | None:
-        """The same with one of its coordinates from start to stop; None where that is another shape."""
-
-
-class Own:
-    """A user's own shape, with what the library asks besides."""
-
-    has_sides = False
-
-    def __init__(self, shape: Domain) -> None:
-        self.shape = shape
-
-    @property
-    def coordinates(self) -> tuple[Any, ...]:
-        return tuple(self.shape.coordinates)
-
-    @property
-    def bounds(self) -> Any:
-        return self.shape.bounds
-
-    @property
-    def faces(self) -> tuple[Face, ...]:
-        return (Cloud(self.shape),)
-
-    @property
-    def space(self) -> Domain:
-        return self.shape
-
-    @property
-    def time(self) -> Any:
-        return None
-
-    @property
-    def leaves(self) -> tuple[object, ...]:
-        return (self.shape,)
-
-    def interior(self, n: int, rng: np.random.Generator) -> Array:
-        return self.shape.interior(n, rng)
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return self.shape.boundary(n, rng)
-
-    def contains(self, X: Array) -> Mask:
-        return self.shape.contains(X)
-
-    def between(self, axis: int, start: float, stop: float) -> Domain | None:
-        return None
-
-
-def full(domain: Domain) -> FullDomain:
-    """The domain itself where it answers all that the library asks, else a wrapper that does."""
-    return cast(FullDomain, domain) if isinstance(domain, FullyKnown) else Own(domain)
-
-
 def is_domain(thing: Any) -> TypeGuard[Domain]:
     """Whether it is a shape, of the library or of a user; a class is none."""
     return isinstance(thing, Domain) and not isinstance(thing, type)
 
 
+def _known(domain: Domain) -> Any:
+    """The domain, if it is one that answers all that is asked here."""
+    return domain if isinstance(domain, FullyKnown) else None
+
+
 def faces_of(domain: Domain) -> tuple[Face, ...]:
-    """The faces of a domain; a domain that does not name any is one cloud."""
-    return full(domain).faces
+    """The smooth pieces of the boundary, without start and end of a time; a user's own shape is one cloud."""
+    known = _known(domain)
+    return (Cloud(domain),) if known is None else known.faces
 
 
 def space_of(domain: Domain) -> Domain:
     """The domain without its time."""
-    return full(domain).space
+    known = _known(domain)
+    return domain if known is None else known.space
 
 
 def time_of(domain: Domain) -> Any:
     """The time symbol of a domain, or None."""
-    return full(domain).time
+    known = _known(domain)
+    return None if known is None else known.time
 
 
 def leaves_of(domain: Domain) -> tuple[object, ...]:
     """The shapes that own the boundary of a domain."""
-    return full(domain).leaves
+    known = _known(domain)
+    return (domain,) if known is None else known.leaves
+
+
+def has_sides(domain: Domain) -> bool:
+    """Whether (a, b) for each of its coordinates says all of it."""
+    return isinstance(domain, FullyKnown) and domain.has_sides
+
+
+def between(domain: Domain, axis: int, start: float, stop: float) -> Domain | None:
+    """The same with one of its coordinates from start to stop; None where that is another shape."""
+    return domain.between(axis, start, stop) if isinstance(domain, FullyKnown) else None
 
 
 def box_of(domain: Domain) -> Array:

@@ -23,7 +23,7 @@ from pibls.domain.columns import in_columns, knots_of
 from pibls.domain.cut import Cut
 from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
-from pibls.domain.face import Face, Keep, stretches
+from pibls.domain.face import Face, Keep, bisected, stretches
 from pibls.domain.flat import FlatFace
 from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
@@ -37,7 +37,6 @@ _LOOKED = 256  # places on a line that are asked whether they lie inside
 _BISECTIONS = 50
 _FEW_TURNS, _ZOOMS = 64, 4
 _SETTLED = 1e-13
-_RNG = np.random.default_rng(0)
 
 
 def settled(make: Callable[[int], Rule], n: int, most: int) -> Rule:
@@ -128,10 +127,15 @@ def rule_boundary(domain: Domain, n: int, keep: Keep | None = None) -> Rule:
     return rule_faces(faces_of(domain), n, box_of(domain), keep)
 
 
-def rule_faces(faces: tuple[Face, ...], n: int, box: Array, keep: Keep | None = None) -> Rule:
-    """A rule over some faces, about n nodes along a side of the box, or the part where ``keep`` holds."""
+def rule_faces(
+    faces: tuple[Face, ...], n: int, box: Array, keep: Keep | None = None, halvings: int = 0
+) -> Rule:
+    """A rule over some faces, about n nodes along a side of the box, or the part where ``keep`` holds.
+
+    ``halvings`` of curves towards their ends and corners: a power of the distance is smooth in each part.
+    """
     reach = float(np.linalg.norm(box[:, 1] - box[:, 0]))
-    return Rule.joined([_on_face(face, n, reach, keep) for face in faces], len(box))
+    return Rule.joined([_on_face(face, n, reach, keep, halvings) for face in faces], len(box))
 
 
 def rule_slice(domain: Domain, axis: int, level: float, n: int, keep: Any = None) -> Rule:
@@ -192,12 +196,8 @@ def _lines(contains: Any, box: Array, n: int) -> Rule:
     frame[:, 1:-1] = inside
     places = np.concatenate([[low - 1e-9 * (high - low)], middles, [high + 1e-9 * (high - low)]])
     line, spot = np.nonzero(frame[:, 1:] != frame[:, :-1])
-    a, b, first = places[spot], places[spot + 1], frame[line, spot]
-    for _ in range(_BISECTIONS):
-        c = 0.5 * (a + b)
-        same = asked(line, c) == first
-        a, b = np.where(same, c, a), np.where(same, b, c)
-    ends = 0.5 * (a + b)
+    first = frame[line, spot]
+    ends, _ = bisected(lambda c: asked(line, c) == first, places[spot], places[spot + 1])
     left, right, line = ends[0::2], ends[1::2], line[0::2]
     x, w = gauss(n)
     length = right - left
@@ -272,19 +272,19 @@ def _panels(box: Array, count: int) -> Rule:
     return out
 
 
-def _on_face(face: Any, n: int, reach: float, keep: Keep | None) -> Rule:
+def _on_face(face: Any, n: int, reach: float, keep: Keep | None, halvings: int) -> Rule:
     if not face.has_chart:
         raise _without_chart(face)
     if face.dimension == 0:
-        found = face.at(np.empty((1, 0)), _RNG)
+        found = face.at(np.empty((1, 0)))
         kept = np.ones(1, dtype=bool) if keep is None else np.asarray(keep(found), dtype=bool)
         return Rule(found.points[kept], np.ones(1)[kept], found.normals[kept])
     if face.dimension == 1:
         parts = [(0.0, 1.0)] if keep is None else stretches(face, np.linspace(0.0, 1.0, 257), keep)
-        rules = [_along(face, ends, n, reach) for ends in parts]
+        rules = [_along(face, ends, n, reach, halvings) for ends in parts]
         return Rule.joined(rules, 2)
     if keep is not None:
-        held = np.asarray(keep(face.at(_RNG.random((1024, face.dimension)), _RNG)), dtype=bool)
+        held = np.asarray(keep(face.at(np.random.default_rng(0).random((1024, face.dimension)))), dtype=bool)
         if not held.any():
             return Rule.joined([], face.dimension + 1)
         if not held.all():
@@ -297,20 +297,22 @@ def _on_face(face: Any, n: int, reach: float, keep: Keep | None) -> Rule:
     return _on_surface(face, n)
 
 
-def _along(face: Face, ends: tuple[float, float], n: int, reach: float) -> Rule:
+def _along(face: Face, ends: tuple[float, float], n: int, reach: float, halvings: int = 0) -> Rule:
     """Gauss's rule on each smooth piece of a curve."""
     if isinstance(face, FlatFace):
-        u, w = gauss(n + 8)
-        start, stop = ends
-        found = face.at((start + (stop - start) * u)[:, None], _RNG)
-        length = (stop - start) * face.measure(np.ones(2))
-        return Rule(found.points, length * w, found.normals)
+        parts = []
+        for a, b in pairwise(_halved(list(ends), halvings)):
+            u, w = gauss(ceil(n * (b - a) / (ends[1] - ends[0])) + 8)
+            found = face.at((a + (b - a) * u)[:, None])
+            parts.append(Rule(found.points, (b - a) * face.measure(np.ones(2)) * w, found.normals))
+        return Rule.joined(parts, 2)
     assert isinstance(face, Arc)
     start, stop = ends
     knots = knots_of(face)[0]
     beginning = (1.0 - face.start) / (face.stop - face.start) if face.curve.closed else 0.0
     knots = np.concatenate([knots, knots + 1.0, [beginning, beginning + 1.0]])
     cuts = [start, *np.unique(knots[(knots > start) & (knots < stop)]).tolist(), stop]
+    cuts = _halved(cuts, halvings)
     if len(cuts) < 5:
         cuts = sorted({*cuts, *np.linspace(start, stop, 5).tolist()})
     parts = []
@@ -323,6 +325,13 @@ def _along(face: Face, ends: tuple[float, float], n: int, reach: float) -> Rule:
         X, speed, normals = face.run(a, b, u)
         parts.append(Rule(X, w * speed, normals))
     return Rule.joined(parts, 2)
+
+
+def _halved(cuts: list[float], times: int) -> list[float]:
+    """More cuts, each half as far from its neighbour among these as the one before."""
+    shares = [0.5**k for k in range(1, times + 1)]
+    more = {c for a, b in pairwise(cuts) for s in shares for c in (a + s * (b - a), b - s * (b - a))}
+    return sorted({*cuts, *more})
 
 
 def _on_surface(face: Any, n: int) -> Rule:
@@ -346,7 +355,7 @@ def _on_sphere(face: Patch, n: int) -> Rule:
     turns = 2 * n
     height, w = gauss(n)
     U = np.column_stack([np.tile((np.arange(turns) + 0.5) / turns, n), np.repeat(height, turns)])
-    found = face.at(U, _RNG)
+    found = face.at(U)
     sphere = face.surface
     assert isinstance(sphere, Sphere)
     area = 4.0 * np.pi * sphere.radius**2

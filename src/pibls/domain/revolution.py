@@ -129,9 +129,9 @@ class Revolved(Surface):
     closed = True
 
     def __init__(self, face: Face) -> None:
-        self._face, self._rng = face, np.random.default_rng(0)
+        self._face = face
         s = np.linspace(0.0, 1.0, _STEPS + 1)
-        found = face.at(s[:, None], self._rng)
+        found = face.at(s[:, None])
         self.owner = found.owners[0]
         steps = np.linalg.norm(np.diff(found.points, axis=0), axis=1)
         area = np.concatenate([[0.0], np.cumsum(steps * 0.5 * (found.points[1:, 0] + found.points[:-1, 0]))])
@@ -139,7 +139,7 @@ class Revolved(Surface):
 
     def _below(self, U: Array) -> Boundary:
         s = np.interp(U[:, 1], self._share, self._s)
-        return self._face.at(s[:, None], self._rng)
+        return self._face.at(s[:, None])
 
     def position(self, U: Array) -> Array:
         return _around(self._below(U).points, U[:, 0])

@@ -6,32 +6,41 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pibls.arrays import Rng
 from pibls.domain.cloud import Cloud
+from pibls.domain.face import Boundary, Face, draw
 from pibls.domain.maps import Affine
 
 if TYPE_CHECKING:
     from pibls.domain.extrusion import Extrusion
-    from pibls.domain.face import Face
     from pibls.domain.protocol import Domain
     from pibls.domain.revolution import Revolution
     from pibls.domain.time import During
 
 
 class FullyKnown:
-    """A domain that answers all that the library asks (`FullDomain`)."""
+    """A domain that answers all that the library asks: faces, the space without time, the time, leaves."""
 
     @property
     def has_sides(self) -> bool:
         """Whether (a, b) for each of its coordinates says all of it."""
         return False
 
+    def between(self, axis: int, start: float, stop: float) -> Domain | None:
+        """The same with one of its coordinates from start to stop; None where that is another shape."""
+        return None
+
 
 class Shape(FullyKnown):
     """A domain in space: joined by ``|``, ``&`` and ``-``, moved, turned, scaled, and put into time.
 
-    A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `boundary` and
-    `contains`; what follows here may stay as it is.
+    A shape of your own that derives from it needs `coordinates`, `bounds`, `interior`, `contains`, and
+    `boundary` or `faces`; what follows here may stay as it is.
     """
+
+    def boundary(self, n: int, rng: Rng) -> Boundary:
+        """n points, evenly over the faces; a shape without `faces` of its own says its own points."""
+        return draw(self.faces, n, np.ones(len(cast("Domain", self).coordinates)), rng)
 
     @property
     def faces(self) -> tuple[Face, ...]:
@@ -57,10 +66,6 @@ class Shape(FullyKnown):
     def inside(self) -> Any:
         """A SymPy condition that holds inside, for `sympy.Piecewise`: two materials, a local source."""
         return asked(self)
-
-    def between(self, axis: int, start: float, stop: float) -> Domain | None:
-        """None: a part of it is another shape."""
-        return None
 
     def mapped(self, affine: Affine) -> Any:
         """Its image under an affine map."""

@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import Face
 from pibls.domain.maps import Affine
 from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape
@@ -66,9 +66,6 @@ class Slit(Shape):
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         return np.empty((0, 2))
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(2), rng)
 
     def contains(self, X: Array) -> Mask:
         return np.zeros(len(X), dtype=np.bool_)

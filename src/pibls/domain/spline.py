@@ -13,7 +13,7 @@ from pibls.domain.arc import Arc
 from pibls.domain.checks import pair_of_coordinates, signed_in
 from pibls.domain.curve import Curve
 from pibls.domain.even import Evened
-from pibls.domain.face import Boundary, Face, draw, drawn_within
+from pibls.domain.face import Face, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 from pibls.domain.vertices import Ring, points_of
@@ -81,9 +81,6 @@ class Spline(Shape):
         box = np.array(self.bounds)
         share = max(float(self._area[0].area / np.prod(box[:, 1] - box[:, 0])), 1e-3)
         return drawn_within(self.contains, box, share, n, rng)
-
-    def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
-        return draw(self.faces, n, np.ones(2), rng)
 
     def contains(self, X: Array) -> Mask:
         shapely = need("shapely", extra="polygons", purpose="A spline")

@@ -60,17 +60,17 @@ class FaceSurface(Surface):
     """A face with a chart as a surface, to be cut; its normals are those of the unflipped face."""
 
     def __init__(self, face: Face, *, flip: bool = False) -> None:
-        self._face, self._rng = face, np.random.default_rng(0)
+        self._face = face
         self.dimension, self.closed = face.dimension, face.is_closed
-        self.owner = face.at(np.full((1, face.dimension), 0.5), self._rng).owners[0]
+        self.owner = face.at(np.full((1, face.dimension), 0.5)).owners[0]
         self.per_side = {2: 24, 3: 8}.get(face.dimension, 3)
         self._sign = -1.0 if flip else 1.0
 
     def position(self, U: Array) -> Array:
-        return self._face.at(U, self._rng).points
+        return self._face.at(U).points
 
     def normal(self, U: Array) -> Array:
-        return np.asarray(self._sign * self._face.at(U, self._rng).normals)
+        return np.asarray(self._sign * self._face.at(U).normals)
 
     def on(self, X: Array, tolerance: Array) -> Mask:
         return self._face.touches(X, tolerance)

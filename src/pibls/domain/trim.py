@@ -46,7 +46,7 @@ def trim(
         """Whether a point bounds the domain, asked as close to the face as the face is known."""
         step = ON
         if face.has_chart and face.dimension == 1:
-            there = face.at(_PLACES[:, None], np.random.default_rng(0))
+            there = face.at(_PLACES[:, None])
             same = [a == b for a, b in zip(beside(there, ON), beside(there, _CLOSELY), strict=True)]
             step = _CLOSELY if np.mean(same) > _KNOWN else ON
 
@@ -87,8 +87,7 @@ def trim(
 
 def _parted(faces: list[Face], tolerance: Array) -> tuple[Face, ...]:
     """The faces, those at which a slit ends in two parts: there is a corner on each side of it."""
-    rng = np.random.default_rng(0)
-    ends = [X for f in faces if f.is_thin for X in f.at(np.array([[0.0], [1.0]]), rng).points]
+    ends = [X for f in faces if f.is_thin for X in f.at(np.array([[0.0], [1.0]])).points]
     for X in ends:
         parts: list[Face] = []
         for face in faces:

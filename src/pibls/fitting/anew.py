@@ -16,13 +16,12 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.held import unmoved_jumps
-from pibls.fitting.stages import LostError
+from pibls.fitting.stages import serves
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 
-_WORSE = 30.0  # residuals that much larger than where the space was found: it does not serve
 _LEAST = 1e-4  # of a parameter: the step of differences, where tol allows it
 
 
@@ -55,8 +54,7 @@ class Anew:
         if self.about is None:
             return solution_at(problem, self.settings)
         found = resolved(problem, self.about)
-        if _left(found) > max(_WORSE * _left(self.about), 10.0 * found.tol):
-            raise LostError
+        serves(_left(found), _left(self.about), found.tol)
         return found
 
     def values(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:

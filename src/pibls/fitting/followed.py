@@ -17,7 +17,7 @@ from pibls.arrays import Array
 from pibls.basis.chebyshev import derivative, polynomials
 from pibls.fitting.held import unmoved_jumps
 from pibls.fitting.slopes import Varied, residual_slopes
-from pibls.fitting.stages import LostError
+from pibls.fitting.stages import SMALL, LostError, serves
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
@@ -31,8 +31,6 @@ _STEPS = 8  # of Newton's method
 _EXACT = 1e-7  # a relative change whose square is nothing
 _SLOW = 0.5
 _ENOUGH = 1e-9  # a relative change that neither falls nor matters
-_WORSE = 30.0  # residuals that much larger than where the windows were found: they do not serve
-_KEPT = 4000  # polynomials of an orbit that is kept with its problem
 _TABLES = 64  # sets of points whose tables are remembered
 
 
@@ -89,7 +87,7 @@ class MovingOrbit:
     @property
     def small(self) -> bool:
         """Whether it may be kept for the next fit."""
-        return len(self.edges) * len(self.evolution.orders) < _KEPT
+        return len(self.edges) * len(self.evolution.orders) < SMALL
 
     def at(self, problem: Problem, past: OrbitAt, step: Array) -> OrbitAt:
         """The orbit at other parameters, from one nearby; ``step`` is how far they are, in θ."""
@@ -102,8 +100,7 @@ class MovingOrbit:
         if past.slopes is not None:
             z = [a + d @ step for a, d in zip(z, past.slopes[0], strict=True)]
         found = self._settled(problem, setting, z)
-        if not self._loss(found) <= max(_WORSE * self.loss, 10.0 * self.tol):
-            raise LostError
+        serves(self._loss(found), self.loss, self.tol)
         return found
 
     def _settled(self, problem: Problem, setting: Setting, z: list[Array]) -> OrbitAt:

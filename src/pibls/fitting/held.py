@@ -13,7 +13,7 @@ from pibls.arrays import Array
 from pibls.domain import box_of
 from pibls.errors import ProblemError
 from pibls.fitting.slopes import residual_slopes
-from pibls.fitting.stages import Faces, LostError, SolvedStage, Stage, tabled, tied_rows
+from pibls.fitting.stages import SMALL, Faces, SolvedStage, Stage, serves, tabled, tied_rows
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import LoweredProblem, lower
@@ -23,8 +23,6 @@ from pibls.space import Cells, Space, Whole
 from pibls.system.points import place
 
 _TABLES = 20_000_000  # numbers that functions at points may take to be remembered
-_KEPT = 4000  # functions of a space that is kept with its problem
-_WORSE = 30.0  # residuals that much larger than where the space was found: it does not serve
 _STEP = 1e-5  # of a parameter, relative, where the change of faces is taken as a difference
 
 
@@ -89,7 +87,7 @@ class Held:
     @property
     def small(self) -> bool:
         """Whether it may be kept for the next fit."""
-        return sum(s.space.columns for s in self.stages) < _KEPT
+        return sum(s.space.columns for s in self.stages) < SMALL
 
     def begin(self, solution: Solution) -> Chain:
         """The chain at the parameters of the solution that the space is from."""
@@ -110,8 +108,7 @@ class Held:
         if past.slopes is not None:
             weights = [w + d @ step for w, d in zip(weights, past.slopes, strict=True)]
         found = self._run(problem, weights, past)
-        if max(s.loss for s in found.solved) > max(_WORSE * self.loss, 10.0 * self.tol):
-            raise LostError
+        serves(max(s.loss for s in found.solved), self.loss, self.tol)
         return found
 
     def _run(self, problem: Problem, weights: Sequence[Array], past: Chain | None) -> Chain:

@@ -24,7 +24,6 @@ from pibls.fitting.verdict import Verdict
 from pibls.solution import Solution
 
 _AT_BOUND = 1e-6  # of the width
-_STRONG = 0.9  # a correlation that is told
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,8 @@ from pibls.system.cells import CellSystem
 from pibls.system.placing import place_in
 from pibls.system.system import System, assemble
 
+SMALL = 4000  # functions of what is kept with its problem for the next fit, at most
+_WORSE = 30.0  # residuals that much larger than where a space was found: it does not serve
 _STEPS = 25  # of Newton's method
 _SETTLED = 1e-11  # change of the residuals, relative to the data, at which it ends
 _CONTRACTS = 0.1  # a change that much smaller than the one before: the factors serve again
@@ -48,6 +50,12 @@ Faces = list[list[Array]]
 
 class LostError(Exception):
     """What was kept does not serve at these parameters."""
+
+
+def serves(loss: float, where_found: float, tol: float) -> None:
+    """Raise a `LostError` where a residual is much larger than where the space was found."""
+    if not loss <= max(_WORSE * where_found, 10.0 * tol):
+        raise LostError
 
 
 @dataclass

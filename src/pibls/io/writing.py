@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
-from pibls.domain import full, is_domain, space_of, time_of
+from pibls.domain import has_sides, is_domain, space_of, time_of
 from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
 from pibls.io.shape_text import ShapeTables
@@ -145,7 +145,7 @@ class _Writer:
         domain = self._problem.domain
         space = space_of(domain)
         out = ["", "[domain]"]
-        if full(space).has_sides:
+        if has_sides(space):
             out += self._sides(space)
             if self._shapes.lines:
                 out += ["", "[shapes]", *self._shapes.lines]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, box_of, faces_of, full, space_of, time_of, within
+from pibls.domain import Boundary, box_of, faces_of, space_of, time_of, within
 from pibls.errors import ProblemError
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.plot.backend import matplotlib
@@ -158,7 +158,7 @@ def _finish(problem: Problem, axes: Any, d: int) -> None:
     names = [str(c) for c in problem.coordinates]
     axes.set_xlabel(names[0])
     if d == 1:
-        (a, b), *_ = box_of(full(problem.domain).space)
+        (a, b), *_ = box_of(space_of(problem.domain))
         axes.plot([a, b], [0, 0], color=_GREY, linewidth=1.0, zorder=0)
         axes.set_yticks([])
     else:

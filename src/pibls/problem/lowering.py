@@ -45,8 +45,10 @@ class Residual:
         """The same residual at these values of the parameters."""
         return replace(self, parameters=parameters)
 
-    def coefficients(self, X: Array, normals: Array, data: Array) -> Array:
-        """a_j(x), shape (number of linear jets, n)."""
+    def coefficients(self, X: Array, normals: Array | None = None, data: Array | None = None) -> Array:
+        """a_j(x), shape (number of linear jets, n); by default without normals, as inside."""
+        normals = np.zeros_like(X) if normals is None else normals
+        data = self.known_data(X) if data is None else data
         return self._evaluate(self._coefficients, len(self.linear), X, normals, data, _NO_JETS)
 
     def rest(self, X: Array, normals: Array, data: Array, jets: Array) -> Array:

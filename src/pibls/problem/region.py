@@ -207,7 +207,7 @@ def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
 
 def probe(domain: Domain) -> Boundary:
     """Many boundary points, none of them at a corner, always the same."""
-    return Cloud(domain).at(np.empty((_PROBES, 0)), np.random.default_rng(0))
+    return Cloud(domain).at(np.empty((_PROBES, 0)))
 
 
 def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:

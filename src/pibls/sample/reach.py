@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pibls.domain import Domain, box_of, full
+from pibls.domain import Domain, between, box_of
 from pibls.solution import Solution
 
 _SAME = 1e-9
@@ -19,4 +19,4 @@ def reach_of(solution: Solution) -> Domain:
     if low <= start + slack and high >= stop - slack:
         return domain
     # Of a shape of one's own, what is not known is not a number.
-    return full(domain).between(axis, max(low, float(start)), min(high, float(stop))) or domain
+    return between(domain, axis, max(low, float(start)), min(high, float(stop))) or domain

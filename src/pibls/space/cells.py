@@ -11,7 +11,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.product import Products
 from pibls.problem import Jet
-from pibls.space.protocol import Space
+from pibls.space.protocol import Parted
 from pibls.space.tree import CellTree, Numbers
 from pibls.space.whole import Whole
 
@@ -19,16 +19,11 @@ _ASIDE = 1e-9  # of the whole box: a step to a cell nearby
 
 
 @dataclass(frozen=True)
-class Cells(Space):
+class Cells(Parted):
     """One drawn space per cell; the coefficients of the cells stand one after another."""
 
     tree: CellTree
     parts: tuple[Whole, ...]
-
-    @cached_property
-    def starts(self) -> Numbers:
-        """Where the coefficients of each cell begin, and the end."""
-        return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 
     @cached_property
     def _products(self) -> Products | None:
@@ -36,14 +31,6 @@ class Cells(Space):
         if any(len(set(map(id, p.bases))) > 1 for p in self.parts):
             return None
         return Products.of([p.bases[0] for p in self.parts])
-
-    @property
-    def columns(self) -> int:
-        return int(self.starts[-1])
-
-    @property
-    def nodes(self) -> int:
-        return sum(p.nodes for p in self.parts)
 
     @property
     def cells(self) -> Cells:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
@@ -77,6 +79,25 @@ class Space(Protocol):
     def in_every_piece(self, unknowns: int) -> Space:
         """The same function, as one of the unknowns of all pieces."""
         return Repeated(self, unknowns)
+
+
+class Parted(Space):
+    """Spaces whose coefficients stand one after another: of cells, of windows."""
+
+    parts: tuple[Space, ...]
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.intp]:
+        """Where the coefficients of each part begin, and the end."""
+        return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    @property
+    def columns(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def nodes(self) -> int:
+        return sum(p.nodes for p in self.parts)
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,17 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.problem import Jet
-from pibls.space.protocol import Space
+from pibls.space.protocol import Parted, Space
 from pibls.space.stacked import Stacked
-from pibls.space.tree import Numbers
 
 
 @dataclass(frozen=True)
-class Windows(Space):
+class Windows(Parted):
     """Spaces one after another along an axis, with ``edges`` that ascend."""
 
     axis: int
     edges: tuple[float, ...]
     parts: tuple[Space, ...]
-
-    @cached_property
-    def starts(self) -> Numbers:
-        """Where the coefficients of each window begin, and the end."""
-        return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 
     @cached_property
     def _stacked(self) -> Stacked | None:
@@ -39,14 +33,6 @@ class Windows(Space):
     @property
     def in_time(self) -> Windows:
         return self
-
-    @property
-    def columns(self) -> int:
-        return int(self.starts[-1])
-
-    @property
-    def nodes(self) -> int:
-        return sum(p.nodes for p in self.parts)
 
     @property
     def windows(self) -> tuple[tuple[float, float], ...]:

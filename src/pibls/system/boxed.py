@@ -147,7 +147,6 @@ def _is_box(domain: Domain, box: Array) -> bool:
 def _sides_of(r: Residual, domain: Domain, box: Array) -> list[BoxCondition]:
     """The sides on which a condition holds; none where it holds on a part of one, or elsewhere."""
     out = []
-    rng = np.random.default_rng(0)
     plane = r.region.plane()
     if plane is not None:
         ends = [e for e in (0, 1) if plane[1] == box[plane[0], e]]
@@ -161,7 +160,7 @@ def _sides_of(r: Residual, domain: Domain, box: Array) -> list[BoxCondition]:
         end = 0 if where[1] == box[axis, 0] else 1
         # The rim of a side belongs to its neighbours too.
         U = np.array(list(product(_LOOKED[1:-1], repeat=len(box) - 1)))
-        middle = face.at(np.full((1, face.dimension), 0.5), rng)
+        middle = face.at(np.full((1, face.dimension), 0.5))
         X = np.repeat(middle.points, len(U), axis=0)
         free = [i for i in range(len(box)) if i != axis]
         X[:, free] = box[free, 0] + (box[free, 1] - box[free, 0]) * U

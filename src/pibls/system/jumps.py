@@ -92,7 +92,7 @@ def _row(r: Residual, orders: tuple[int, ...], axis: int, X: Array) -> tuple[Arr
 
     Of a(u) ∂ₙᵐ u and of ∂ₜ ∂ₙᵐ u it is not: they ask for nothing where u does not jump, and then 1 will do.
     """
-    a = r.coefficients(X, np.zeros_like(X), r.known_data(X))
+    a = r.coefficients(X)
     row, vague = np.zeros((len(X), len(orders))), np.zeros(len(orders), dtype=np.bool_)
     for jet, c in zip(r.linear, a, strict=True):
         if jet.alpha[axis] == orders[jet.unknown]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from math import comb
 from typing import NamedTuple
 
@@ -18,7 +17,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pibls.arrays import Array, Mask, MultiIndex
+from pibls.basis.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
+from pibls.domain.face import parts_held
 from pibls.problem import Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole
@@ -27,7 +28,7 @@ from pibls.space.spectrum import degree_in
 _PER_COEFFICIENT = 1.6  # points on a face for each coefficient of a trace
 _SPARE = 2
 _SPARED = 2  # degrees of the traces on the faces of a cell in space
-_LOOKED_AT, _BISECTIONS = 64, 24  # places of a joint that the boundary may cut
+_LOOKED_AT = 64  # places of a joint that the boundary may cut
 _ASIDE = 1e-6  # of a joint: a step to its sides
 _SLACK = 1e-10  # of the domain: what ``contains`` may count as inside is less
 _FAR = 0.05  # of a joint
@@ -68,8 +69,7 @@ class Trace:
         """
         if self.flux is None or self.is_bent:
             return [(self.unknown, _along(axis, self.order, X.shape[1]), 1.0)]
-        normals = np.zeros_like(X)
-        a = self.flux.coefficients(X, normals, self.flux.known_data(X))
+        a = self.flux.coefficients(X)
         return [(j.unknown, j.alpha, c) for j, c in zip(self.flux.linear, a, strict=True)]
 
 
@@ -282,20 +282,9 @@ def _stretches(one: Wanted, contains: Callable[[Array], Mask]) -> list[tuple[flo
     """The parts of a joint in the plane that have the domain on both sides, as shares of it."""
 
     def inside(U: Array) -> Mask:
-        return _within([(one.at(U), one.joint, one.extent)], contains)[0]
+        return _within([(one.at(U[:, None]), one.joint, one.extent)], contains)[0]
 
-    U = (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT
-    mask = inside(U[:, None])
-    if mask.all() or not mask.any():
-        return [(0.0, 1.0)] if mask.all() else []
-    changes = np.flatnonzero(mask[1:] != mask[:-1])
-    a, b, first = U[changes], U[changes + 1], mask[changes]
-    for _ in range(_BISECTIONS):
-        c = 0.5 * (a + b)
-        same = inside(c[:, None]) == first
-        a, b = np.where(same, c, a), np.where(same, b, c)
-    ends = np.concatenate([[0.0] if mask[0] else [], np.where(first, a, b), [1.0] if mask[-1] else []])
-    return [(float(p), float(q)) for p, q in ends.reshape(-1, 2)]
+    return parts_held(inside, (np.arange(_LOOKED_AT) + 0.5) / _LOOKED_AT, 24)
 
 
 def _within(asked: Sequence[tuple[Array, Joint, float]], contains: Callable[[Array], Mask]) -> list[Mask]:
@@ -342,20 +331,13 @@ def degree_of(nodes: int, d: int) -> int:
 
 
 def _legendre(S: Array, degree: int) -> Array:
-    """Legendre polynomials of total degree up to ``degree`` at the points S of [-1, 1]^k."""
+    """The products of Legendre's polynomials of total degree up to ``degree`` at points S of [-1, 1]^k."""
     k = S.shape[1]
     if k == 0:
         return np.ones((len(S), 1))
-    one = [
-        np.polynomial.legendre.legvander(S[:, i], degree) * np.sqrt(2.0 * np.arange(degree + 1) + 1.0)
-        for i in range(k)
-    ]
-    out = [
-        np.prod([one[i][:, p] for i, p in enumerate(powers)], axis=0)
-        for powers in product(range(degree + 1), repeat=k)
-        if sum(powers) <= degree
-    ]
-    return np.stack(out, axis=1)
+    degrees = degrees_of(degree, k)
+    table = DegreeBasis(degree, np.zeros(k), np.ones(k)).jets(S, [(0,) * k])[0]
+    return np.asarray(table * np.sqrt(np.prod(2.0 * degrees + 1.0, axis=1)))
 
 
 def _along(axis: int, order: int, dimension: int) -> MultiIndex:

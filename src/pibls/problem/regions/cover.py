@@ -11,10 +11,9 @@ from pibls.arrays import Array, Mask
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, parts_in, time_of
 from pibls.domain.face import Same, join
-from pibls.problem.regions.points import Points
+from pibls.problem.regions.points import TENSOR, Points
 
 PROBES = 1024
-_TENSOR = ("grid", "chebyshev")
 _ROUNDS = 12
 
 Masking = Callable[[Boundary], Mask]
@@ -41,7 +40,7 @@ def cover(
     name = points.boundary_rule or points.rule
     if box is None:
         faces, lengths = faces_of(domain), lengths_of(domain)
-        if name in _TENSOR and admits is _any and all(f.has_chart for f in faces):
+        if name in TENSOR and admits is _any and all(f.has_chart for f in faces):
             return _ruled(Same(faces), tuple(lengths.tolist()), owns, points.boundary, name, probes)
         sizes = _sizes(Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
@@ -116,8 +115,8 @@ def _cover_face(
     wanted = n if share >= 1.0 else int(n / share) + 1
     for _ in range(_ROUNDS):
         U = CLOSED_RULES[name](wanted, face.dimension, rng)
-        found = face.at(_evened(U) if face.is_closed and name in _TENSOR else U, rng)
-        if owns is None or (share >= 1.0 and name not in _TENSOR):
+        found = face.at(_evened(U) if face.is_closed and name in TENSOR else U, rng)
+        if owns is None or (share >= 1.0 and name not in TENSOR):
             return found
         kept = owns(found)
         if kept.sum() >= min(n, max(0.8 * n, 1)):

@@ -11,11 +11,10 @@ from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, Face
 from pibls.domain.face import join
-from pibls.problem.regions.points import Points, PointSet
+from pibls.problem.regions.points import TENSOR, Points, PointSet
 from pibls.problem.regions.protocol import Pen, Place, Region
 
 _CLOSER = 1.5  # points of an interface over those on a side of a piece: two pieces meet there
-_TENSOR = ("grid", "chebyshev")
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Interface(Place):
         for face in self.faces:
             n = int(np.ceil(_CLOSER * points.boundary / (2 * d) * face.measure(np.array(self.lengths))))
             U = CLOSED_RULES[rule](max(n, 3), face.dimension, rng)
-            if face.is_closed and rule in _TENSOR:
+            if face.is_closed and rule in TENSOR:
                 levels, index = np.unique(U[:, 0], return_inverse=True)
                 U = np.column_stack([(index.reshape(-1) + rng.random()) / len(levels), U[:, 1:]])
             found.append(face.at(U, rng))

@@ -59,7 +59,7 @@ class Part(Place):
         if time_of(domain) is not None:
             return True
         end = faces_of(domain)[-1]
-        there = end.at(np.full((1, end.dimension), 0.5), np.random.default_rng(0))
+        there = end.at(np.full((1, end.dimension), 0.5))
         return self.owners is None and not bool(self.mask(there).any())
 
     def without(self, taken: tuple[Region, ...]) -> Part:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import rule
-from pibls.domain import Domain, box_of
 from pibls.errors import ProblemError
+
+TENSOR = ("grid", "chebyshev")
+"""Rules whose points are products, all or none of which are taken."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,20 @@ def too_few(which: str, name: str, got: int) -> ProblemError:
     )
 
 
-def owned(X: Array, box: Array, domain: Domain) -> Mask:
-    """Which points belong to a box: those on a common face to the upper one, so that each has one owner."""
-    whole = box_of(domain)
-    slack = 1e-12 * (whole[:, 1] - whole[:, 0])
-    last = box[:, 1] >= whole[:, 1] - slack
-    below = np.where(last, box[:, 1] + slack >= X, box[:, 1] > X)
-    return np.asarray(np.all((box[:, 0] <= X) & below, axis=1))
+def filled(
+    candidates: Callable[[int], Array], keep: Callable[[Array], Mask], n: int, rule: str, *, in_box: bool
+) -> Array:
+    """n of the candidates of a rule that are kept; of a tensor rule all of the least grid with so many.
+
+    There are fewer where many more, in a box 16 n, do not have them: in a sliver of the domain.
+    """
+    wanted, most = n, 16 * n if in_box else 64 * n + 4096
+    while True:
+        X = candidates(wanted)
+        kept = np.asarray(keep(X), dtype=np.bool_)
+        count = int(kept.sum())
+        if count == len(X) or count >= n:
+            return np.asarray(X[kept] if rule in TENSOR or count == len(X) else X[kept][:n])
+        if wanted >= most or (in_box and not count and wanted > n):
+            return np.asarray(X[kept])
+        wanted = min(max(2 * wanted, int(1.1 * n * wanted / max(count, 1)) if count else 0), most)

@@ -9,14 +9,11 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, time_of
+from pibls.domain import Domain, box_of, owned, time_of
 from pibls.errors import ProblemError
-from pibls.problem.regions.points import Points, PointSet, owned, too_few
+from pibls.problem.regions.points import Points, PointSet, filled, too_few
 from pibls.problem.regions.protocol import Pen, Place
 from pibls.problem.relation import Relation
-
-_ROUNDS = 12
-_ROUNDS_IN_BOX = 5
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Slice(Place):
     ) -> PointSet:
         rule = points.boundary_rule or points.rule
         if box is None:
-            return PointSet.inside(self._fill(domain, self._count(name, domain, points), rule, rng))
+            return PointSet.inside(self._filled(domain, None, self._count(name, domain, points), rule, rng))
         middle = box.mean(axis=1)
         middle[self.axis] = self.level
         n = points.initial if self._is_in_time(domain) else points.boundary // (2 * len(box))
@@ -40,7 +37,7 @@ class Slice(Place):
             n = 1
         if n < 1 or not owned(middle[None, :], box, domain)[0]:
             return PointSet.none(len(box))
-        return PointSet.inside(self._fill_box(domain, box, n, rule, rng))
+        return PointSet.inside(self._filled(domain, box, n, rule, rng))
 
     def _is_in_time(self, domain: Domain) -> bool:
         return time_of(domain) is not None and self.axis == len(domain.coordinates) - 1
@@ -53,45 +50,25 @@ class Slice(Place):
             return max(points.initial, 1)
         return max(points.boundary // (2 * len(domain.coordinates)), 1)
 
-    def _candidates(self, box: Array, n: int, rule: str, rng: np.random.Generator) -> Array:
-        low, high = np.delete(box, self.axis, axis=0).T
-        U = CLOSED_RULES[rule](n, len(low), rng)
-        return np.insert(low * (1.0 - U) + high * U, self.axis, self.level, axis=1)
+    def _filled(self, domain: Domain, box: Array | None, n: int, rule: str, rng: Rng) -> Array:
+        low, high = np.delete(box_of(domain) if box is None else box, self.axis, axis=0).T
 
-    def _keep(self, domain: Domain, X: Array) -> Mask:
-        return np.asarray(domain.contains(X), dtype=bool) & self.holds(X)
+        def candidates(count: int) -> Array:
+            U = CLOSED_RULES[rule](count, len(low), rng)
+            return np.insert(low * (1.0 - U) + high * U, self.axis, self.level, axis=1)
 
-    def _fill(self, domain: Domain, n: int, rule: str, rng: np.random.Generator) -> Array:
-        wanted = n
-        for _ in range(_ROUNDS):
-            X = self._candidates(box_of(domain), wanted, rule, rng)
-            keep = self._keep(domain, X)
-            if keep.all():
-                return np.asarray(X)
-            if keep.sum() >= n:
-                return np.asarray(X[keep][:n])
-            wanted = 2 * wanted + 8
-        if keep.any():
-            return np.asarray(X[keep])
-        raise ProblemError(
-            "on",
-            expected="a relation that holds somewhere in the domain",
-            got=f"level {self.level:g}" if self.relation is None else self.relation.expression,
-            remedy="No point of the domain satisfies it: check the numbers.",
-        )
+        def keep(X: Array) -> Mask:
+            return np.asarray(domain.contains(X), dtype=bool) & self.holds(X)
 
-    def _fill_box(self, domain: Domain, box: Array, n: int, rule: str, rng: np.random.Generator) -> Array:
-        """n points; fewer where a sliver of the domain has so few, even when 16 n are looked at."""
-        wanted = n
-        for _ in range(_ROUNDS_IN_BOX):
-            X = self._candidates(box, wanted, rule, rng)
-            keep = self._keep(domain, X)
-            if keep.all() or (not keep.any() and wanted > n):
-                break
-            if keep.sum() >= n:
-                return np.asarray(X[keep][:n] if rule not in ("grid", "chebyshev") else X[keep])
-            wanted = 2 * wanted
-        return np.asarray(X[keep])
+        found = filled(candidates, keep, n, rule, in_box=box is not None)
+        if box is None and not len(found):
+            raise ProblemError(
+                "on",
+                expected="a relation that holds somewhere in the domain",
+                got=f"level {self.level:g}" if self.relation is None else self.relation.expression,
+                remedy="No point of the domain satisfies it: check the numbers.",
+            )
+        return found
 
     @property
     def is_whole_slice(self) -> bool:  # type: ignore[override]

@@ -3,7 +3,7 @@ r"""Σ wᵢ r(xᵢ): an integral over the domain, a shape in it or a part of its
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Protocol, cast
 
@@ -24,6 +24,7 @@ _MOST_DIMENSIONS = 6
 _OTHER = 5  # nodes more, at random
 _IN_CELL, _FINEST_IN_CELL = 0.8, 40
 _KEPT = 8192  # rules of cells
+_HALVINGS = 27  # towards corners: what is nearer, singular functions are not differentiated at
 _FINEST = {1: 200, 2: 160, 3: 40}
 
 
@@ -33,6 +34,10 @@ class Extent(Protocol):
     @property
     def has_normal(self) -> bool:
         """Whether dn(u) means something there."""
+
+    @property
+    def towards_corners(self) -> Extent:
+        """The same with rules that crowd towards corners, where there are such."""
 
     def rule(self, space: Domain, n: int) -> Rule:
         """Points and weights in the domain without its time, about n along each side of its bounds."""
@@ -47,6 +52,10 @@ class InShape:
 
     shape: Any = field(hash=False)
     has_normal = False
+
+    @property
+    def towards_corners(self) -> Extent:
+        return self
 
     def rule(self, space: Domain, n: int) -> Rule:
         if self.shape is None or self.shape is space:
@@ -71,16 +80,23 @@ class Along:
     """A part of the boundary, or a line, plane or curve inside."""
 
     region: Region
+    halvings: int = 0
 
     @property
     def has_normal(self) -> bool:
         return self.region.is_boundary
 
+    @property
+    def towards_corners(self) -> Extent:
+        return replace(self, halvings=_HALVINGS) if self.region.is_boundary else self
+
     def rule(self, space: Domain, n: int) -> Rule:
         region = self.region
         if region.is_boundary:
             bounding, mine = bounded(space)
-            return rule_faces(bounding, n, box_of(space), lambda found: region.mask(found) & mine(found))
+            return rule_faces(
+                bounding, n, box_of(space), lambda found: region.mask(found) & mine(found), self.halvings
+            )
         plane = region.plane()
         if plane is not None:
             return rule_slice(space, *plane, n, region.holds)
@@ -97,6 +113,10 @@ class Nothing:
     """No integral: the constant of the condition, once."""
 
     has_normal = False
+
+    @property
+    def towards_corners(self) -> Extent:
+        return self
 
     def rule(self, space: Domain, n: int) -> Rule:
         X = middles(space)

@@ -44,18 +44,22 @@ class Beginning:
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
 
-    def misfit(self, state: State, lines: Lines, t: float) -> float:
-        """How far a beginning at a time is from what holds at the sides and between the cells, relative."""
+    def misfit(self, state: State, lines: Lines, t: float, known: Array) -> float:
+        """How far a beginning at a time is from what holds at the sides and between the cells, relative.
+
+        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what is left of a pulse
+        whose time has not come is nothing.
+        """
         e, found = self.places.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
         # What its series leaves out is larger in derivatives: no more is known of the beginning there.
         noise = MARCH.uncertain[0] * max(float(spectra(found, state.rates).max()), 2.2e-16)
         noise = min(noise, MARCH.uncertain[1])
+        sizes = np.maximum(np.abs(state.rates[0]).max(axis=(0, 2)), known)
         out = 0.0
         totals: dict[str, tuple[Array, Array]] = {}
         for g in lines.groups[len(self.places.equations) :]:
             if all(a < e.orders[k] for _, k, _, a in g.terms):
-                sizes = np.abs(state.rates[0]).max(axis=(0, 2))
                 natural = natural_of(self.places, found, sizes, math.inf, g)
                 alone = Lines(*lines.extent, (g,), lines.highest)
                 noisy = noise_of(self.places, found, noise * sizes, (math.inf, 1), g)

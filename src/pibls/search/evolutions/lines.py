@@ -211,7 +211,7 @@ class LineFollower(March[Held, Resolution]):
         layered = self._began in self.layers and self.layers[self._began] == t
         if begins:
             lines = self._lines(state.resolution)[0]
-            misfit = self._beginning.misfit(state, lines, self.course.beside(t, 1.0))
+            misfit = self._beginning.misfit(state, lines, self.course.beside(t, 1.0), self._sizes)
             layered = misfit > self.demand.misfit
             rough = spectra(state.resolution, state.rates).max() > LINES.seam * self.demand.tail
             if (layered or (first and rough)) and self._travels(state):
