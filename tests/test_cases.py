@@ -38,7 +38,6 @@ def test_published_settings_reach_the_published_error(name: str) -> None:
     assert np.median(found) <= allowed(case.published.max_error)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_published_settings_that_take_longer(name: str) -> None:
     """TC-9, 10 and 11 by Algorithm 2; in CI too, left out by ``-m "not slow"``."""

@@ -89,3 +89,17 @@ def test_a_slow_solve_says_where_to_look() -> None:
     with pytest.warns(pibls.ConvergenceWarning, match="conditions 1 and 2 disagree at x = 2, y = 1"):
         solution = pibls.solve(plate(2, stretch=3 + x), max_nodes=300)
     assert "singular in corners" in solution.summary()
+
+
+def test_corners_whose_data_differ_by_less_than_was_asked_for_are_not_blamed() -> None:
+    """u = 1e-14 on one side and 0 on the next: relative to themselves they differ, to u they do not."""
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [u.diff(x, 2) + u.diff(y, 2) + 50 * u - sp.sin(9 * x * y)],
+        [pibls.Dirichlet(u, 1e-14, on=sp.Eq(y, 0)), pibls.Dirichlet(u, 0)],
+    )
+    assert any("disagree" in words for words in clashes(problem))
+    with pytest.warns(pibls.ConvergenceWarning):
+        solution = pibls.solve(problem, max_nodes=40)
+    assert "disagree" not in solution.explanation
+    assert "do not fit" in solution.explanation

@@ -315,7 +315,7 @@ def test_what_is_zero_beside_what_stands_elsewhere(left: float, clash: bool) -> 
 def test_terms_are_looked_at_on_the_way_to_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
-    def nonzero(e: Any, terms: Any, here: Any) -> bool:
+    def nonzero(e: Any, terms: Any, here: Any, least: float = 0.0) -> bool:
         seen.extend(here[1:])
         return False
 

@@ -104,3 +104,25 @@ def test_a_wider_attempt_that_nobody_confirmed_is_compared_with_the_one_before(s
     values = unknowns_at(*waves.now.function, X, 1)[0]
     error = np.abs(values - sp.lambdify((x, y), exact)(*X.T)).max()
     assert error < waves.error.max < 0.1 * before
+
+
+@pytest.mark.parametrize("stiffness", [1.0, 1e11])
+@pytest.mark.parametrize("coupling", [0.0, 1.0])
+def test_an_unknown_that_nothing_drives_is_zero(stiffness: float, coupling: float) -> None:
+    """A rod u that a temperature v = 0 would stretch: rounding was 0.8 of the terms of v'' + v = 0."""
+    u, v = sp.Function("u")(x), sp.Function("v")(x)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        [stiffness * u.diff(x, 2) - coupling * v.diff(x) - sp.sin(3 * x), v.diff(x, 2) + v],
+        [pibls.Dirichlet(u, 0), pibls.Dirichlet(v, 0)],
+    )
+    solution = pibls.solve(problem)
+    assert solution.converged
+    exact = (0.3 * np.sin(3.0) - np.sin(0.9)) / 9 / stiffness
+    assert abs(solution[u](0.3) - exact) <= solution[u].error.max <= 1e-10 / stiffness
+    assert abs(solution[v](0.3)) <= solution[v].error.max
+    with pytest.warns(pibls.ConvergenceWarning):
+        free = pibls.solve(
+            pibls.Problem(problem.domain, problem.equations, [pibls.Dirichlet(u, 0)]), max_nodes=64
+        )
+    assert free.status is pibls.Status.UNDETERMINED

@@ -312,3 +312,42 @@ def test_what_of_a_flux_is_given_may_jump_in_an_evolution() -> None:
 @pytest.mark.parametrize("k", [sp.Abs(x - sp.Rational(1, 2)), sp.Max(x - sp.Rational(1, 2), 0)], ids=str)
 def test_what_vanishes_where_it_bends_does_not_jump(k: Any) -> None:
     assert pibls.Problem(LINE, [k * u.diff(x, 2) + u - 1], [pibls.Dirichlet(u, 0)]).is_linear
+
+
+@pytest.mark.parametrize(
+    "k",
+    [
+        sp.Max(1, 10 * sp.sign(x - HALF)),
+        1 + 9 * sp.Mod(sp.floor(2 * x), 2),
+        sp.Piecewise((1, x**2 < HALF**2), (10, True)) + 0 * sp.sign(x - HALF),
+    ],
+    ids=str,
+)
+def test_switches_of_switches_lie_on_one_plane(k: Any) -> None:
+    """Max(1, 10 sign(x)) had two planes, rounding apart, and Mod(floor(2x), 2) a thousand."""
+    problem = pibls.Problem(LINE, [pibls.div(k * pibls.grad(u))], [pibls.Dirichlet(u, x)])
+    (plane,) = problem.breaks.planes
+    assert plane.flux
+    solution = pibls.solve(problem)
+    assert solution.converged
+    assert solution(0.5) == pytest.approx(10 / 11, abs=1e-9)
+
+
+def test_a_source_keeps_the_plane_that_it_lies_on() -> None:
+    """0.1 + 0.2 is not 0.3: the source is on the plane that is kept, and is not lost."""
+    k = sp.Piecewise((1, x < 0.3), (10, True))
+    for level in (0.1 + 0.2, 0.3):
+        source = sp.DiracDelta(x - sp.Float(level, 17))
+        problem = pibls.Problem(LINE, [pibls.div(k * pibls.grad(u)) + source], [pibls.Dirichlet(u, 0)])
+        solution = pibls.solve(problem)
+        assert len(problem.breaks.planes) == 1
+        assert solution(0.3) == pytest.approx(1 / (1 / 0.3 + 10 / 0.7), abs=1e-9)
+
+
+def test_a_mixed_derivative_is_a_highest_one() -> None:
+    """(k u_y)_x is k u_xy to SymPy, and the jump of k is gone."""
+    laplacian = v.diff(x, 2) + v.diff(y, 2)
+    with pytest.raises(pibls.ProblemError, match=r"that does not jump.*pibls\.div"):
+        on_square(laplacian + (STEP * v.diff(y)).diff(x) / 20)
+    kept = sp.Derivative(v.diff(x) + STEP * v.diff(y) / 20, x) + v.diff(y, 2)
+    assert on_square(kept).breaks.planes == (Plane(0, 0.5, flux=True),)

@@ -82,3 +82,11 @@ def test_rough_starts_show_a_second_solution_in_the_plane() -> None:
     assert len(first.others) == 1
     both = sorted(float(s(0, 0)) for s in (first, *first.others))
     np.testing.assert_allclose(both, [1.771117409, np.log(8)], atol=1e-3)
+
+
+def test_a_strut_that_is_straight_buckles() -> None:
+    """u'' + 20 sin u = 0 from zero: multiples of zero lead nowhere, and half a wave does."""
+    problem = pibls.Problem(LINE, [u.diff(x, 2) + 20 * sp.sin(u)], [pibls.Dirichlet(u, 0)])
+    straight = pibls.solve(problem, tol=1e-6)
+    assert abs(straight(0.5)) < 1e-6
+    assert any(abs(s(0.5)) > 1 for s in straight.others)

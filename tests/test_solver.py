@@ -93,6 +93,7 @@ class Circle:
     [
         pibls.GaussNewton(),
         pibls.GaussNewton(linear=pibls.RidgeQR()),
+        pibls.GaussNewton(linear=pibls.SVD()),
         pibls.NLSQPerturb(),
         pibls.LeastSquares(),
     ],

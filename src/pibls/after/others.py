@@ -77,7 +77,9 @@ def _is_new(found: Solution, X: Array, known: list[Array], apart: float) -> bool
 def _starts(solution: Solution, values: Array) -> list[dict[Any, Any]]:
     unknowns = solution.problem.unknowns
     sizes = np.abs(values).max(axis=1, initial=0.0)
-    sizes = np.where(sizes > 0, sizes, sizes.max() or 1.0)
+    # Of what is zero multiples lead nowhere: a rod that is loaded and straight.
+    straight = bool(sizes.max() <= solution.error.max)
+    sizes = np.ones(len(sizes)) if straight else np.where(sizes > 0, sizes, sizes.max())
 
     def multiple(u: Any, factor: float) -> Any:
         return lambda *X: factor * solution[u](*X)
@@ -91,8 +93,9 @@ def _starts(solution: Solution, values: Array) -> list[dict[Any, Any]]:
 
         return shape
 
-    out = [{u: multiple(u, c) for u in unknowns} for c in _FACTORS if sizes.max() > 0]
-    return out + [{u: wave(float(s), k) for u, s in zip(unknowns, sizes, strict=True)} for k in _WAVES]
+    out = [{u: multiple(u, c) for u in unknowns} for c in _FACTORS if not straight]
+    waves = (1, *_WAVES) if straight else _WAVES
+    return out + [{u: wave(float(s), k) for u, s in zip(unknowns, sizes, strict=True)} for k in waves]
 
 
 def _values(solution: Solution, X: Array) -> Array:

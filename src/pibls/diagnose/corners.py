@@ -53,8 +53,10 @@ class _Side:
         return self.face is None or bool(self.face.touches(point[None, :], tolerance)[0])
 
 
-def clashes(problem: Problem) -> tuple[str, ...]:
+def clashes(problem: Problem, least: float = 0.0) -> tuple[str, ...]:
     """The corners where two conditions disagree, in words; conditions are counted from 1.
+
+    Values that differ by less than ``least`` agree.
 
     >>> import sympy as sp, pibls
     >>> x, t = sp.symbols("x t")
@@ -66,12 +68,12 @@ def clashes(problem: Problem) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     with suppress(OutOfTimeError):  # a hint is not worth more time than there is
-        for words in _clashes(problem):
+        for words in _clashes(problem, least):
             found[words] = None
     return tuple(found)
 
 
-def _clashes(problem: Problem) -> Iterator[str]:
+def _clashes(problem: Problem, least: float) -> Iterator[str]:
     regions = condition_regions(problem)
     for a, b in permutations(_sides(problem), 2):
         go_on()
@@ -92,7 +94,7 @@ def _clashes(problem: Problem) -> Iterator[str]:
         for i in _holding(regions, problem, a, b):
             for j in _holding(regions, problem, b, a):
                 first, second = sorted((i, j))
-                if i != j and _disagree(problem, i, a, j, b, here):
+                if i != j and _disagree(problem, i, a, j, b, here, least):
                     yield f"conditions {first + 1} and {second + 1} disagree at {place}"
                 elif a.axis < b.axis and _unfit(problem, i, a, j, b, here):
                     which = f"conditions {first + 1} and {second + 1}" if i != j else f"condition {i + 1}"
@@ -146,7 +148,7 @@ def _given(problem: Problem, i: int, side: _Side) -> tuple[Any, Any] | None:
     return u, g.subs(problem.coordinates[side.axis], side.level)
 
 
-def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) -> bool:
+def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here, least: float) -> bool:
     """Whether condition j on the side b contradicts u = g, condition i on the side a."""
     given = _given(problem, i, a)
     if given is None:
@@ -158,7 +160,8 @@ def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here)
     if other or across or not residual.has(u):
         return False
     normal = residual.replace(dn, lambda e: b.sign * e.diff(problem.coordinates[b.axis]))
-    return _is_nonzero(normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here)
+    least = 0.0 if _given(problem, j, b) is None else least
+    return _is_nonzero(normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here, least)
 
 
 def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) -> bool:
@@ -178,7 +181,7 @@ def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) ->
     return _is_nonzero(sp.Add(*terms), tuple(terms), here)
 
 
-def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here) -> bool:
+def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here, least: float = 0.0) -> bool:
     """Whether an expression is far from zero in a corner, next to these there and to itself elsewhere."""
     parts = [part.doit() for part in (e, *terms)]
     if any(part.has(sp.Derivative) for part in parts):
@@ -190,4 +193,4 @@ def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here) -> bool:
     except (TypeError, ValueError):
         return False  # it has no value there
     usual = usual if math.isfinite(usual) else 0.0
-    return value > max(CLASHES.tolerance * max(sizes), CLASHES.rounding * usual)
+    return value > max(CLASHES.tolerance * max(sizes), CLASHES.rounding * usual, least)

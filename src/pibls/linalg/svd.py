@@ -15,11 +15,19 @@ from pibls.linalg.streamed_qr import StreamedFactorization
 class SVD:
     """Minimum-norm least squares by singular values; those below ``cond``·σ₁ count as zero."""
 
-    cond: float | None = None
+    cond: float = float(np.finfo(float).eps)
 
     def factor(self, A: Matrix) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
+        return self.factor_scaled(A, np.ones(A.shape[0]), self.cond)
+
+    def factor_scaled(
+        self, A: Matrix, scale: Array, cond: float
+    ) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
+        """The same with given row norms and truncation."""
         found: SVDFactorization | StreamedFactorization[SVDFactorization]
-        found = as_matrix(A).factored(lambda held, _: SVDFactorization(held, self.cond), np.ones(A.shape[0]))
+        found = as_matrix(A).factored(
+            lambda held, rows: SVDFactorization(held / rows[:, None], rows, cond), scale
+        )
         return found
 
 
@@ -28,12 +36,14 @@ class SVDFactorization:
     """gelsd transforms the right-hand side along with the matrix, so the work is done in `apply`."""
 
     matrix: Array = field(repr=False)
-    cond: float | None
+    row_scale: Array = field(repr=False)
+    cond: float
     rank: int = 0
 
     def apply(self, b: Array) -> Array:
         from scipy.linalg import lstsq
 
-        w, _, rank, _ = lstsq(self.matrix, b, cond=self.cond, lapack_driver="gelsd", check_finite=False)
+        c = (b.T / self.row_scale).T
+        w, _, rank, _ = lstsq(self.matrix, c, cond=self.cond, lapack_driver="gelsd", check_finite=False)
         self.rank = int(rank)
         return w  # type: ignore[no-any-return]

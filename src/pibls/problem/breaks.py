@@ -8,7 +8,7 @@ nothing about k u', which is what is continuous.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain.face import bisected
 from pibls.errors import ProblemError
-from pibls.problem.form import Delta, Form, Language, Variables
+from pibls.problem.form import Delta, Form, Jet, Language, Variables
 from pibls.problem.program import program
 from pibls.problem.switches import Switch
 
@@ -25,6 +25,7 @@ _SAMPLES = 2048
 _PAIRS = 64
 _MOST = 1000  # planes of one switch
 _JUMP = 1e-6  # relative
+_APART = 1e-12  # of the box: planes that are nearer to each other, or to its sides, are one
 _FURTHER = 2.0**22  # as far as the two sides of a switch are from each other: |x| is less than _JUMP of that
 _ULPS = 16  # numbers that a root may be off by
 
@@ -75,6 +76,23 @@ class Breaks:
             (*self.sources, *other.sources),
         )
 
+    def distinct(self, box: Array) -> Breaks:
+        """Those whose planes are rounding apart, as of Max(1, sign(x)) and of sign(x), as one."""
+        loaded = {plane for source in self.sources for plane in source.planes}
+        planes = list[Plane]()
+        for p in self.planes:
+            last = planes[-1] if planes and planes[-1].axis == p.axis else None
+            if (
+                last is not None
+                and p.level - last.level < _APART * float(np.ptp(box[p.axis]))
+                and not {(p.axis, p.level), (p.axis, last.level)} <= loaded
+            ):
+                kept = last if (p.axis, last.level) in loaded else p
+                planes[-1] = Plane(p.axis, kept.level, p.flux or last.flux)
+            else:
+                planes.append(p)
+        return replace(self, planes=tuple(planes))
+
 
 @dataclass(frozen=True)
 class SwitchBox:
@@ -120,8 +138,10 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
 def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
     """Raise a ProblemError where a coefficient of a highest derivative jumps outside of a flux."""
     order: dict[tuple[int, int], int] = {}
+    total: dict[int, int] = {}
     for form in forms:
         for jet in form.jets:
+            total[jet.unknown] = max(total.get(jet.unknown, 0), sum(jet.alpha))
             for axis, n in enumerate(jet.alpha):
                 order[jet.unknown, axis] = max(order.get((jet.unknown, axis), 0), n)
     for form in forms:
@@ -129,9 +149,7 @@ def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
         for switch in part.switches:
             axes = axes_of(switch, place)
             highest = [
-                (jet, a)
-                for jet, a in part.slopes
-                if any(jet.alpha[i] == order.get((jet.unknown, i)) != 0 for i in axes)
+                (jet, a) for jet, a in part.slopes if any(_is_highest(jet, i, order, total) for i in axes)
             ]
             sides = sides_of(switch, place) if highest else None
             for jet, a in highest:
@@ -145,6 +163,12 @@ def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
                         "pibls.div(k*pibls.grad(u)) or sympy.Derivative(k*u.diff(x), x), which SymPy leaves "
                         "as it stands (in a problem file diff(k*diff(u, x), x)); or divide by it.",
                     )
+
+
+def _is_highest(jet: Jet, axis: int, order: Mapping[tuple[int, int], int], total: Mapping[int, int]) -> bool:
+    """Of the highest order across the axis, or of all: u_xy beside u_xx is what is left of (k u_y)_x."""
+    n = jet.alpha[axis]
+    return n > 0 and (n == order[jet.unknown, axis] or sum(jet.alpha) == total[jet.unknown])
 
 
 def check_sources(forms: Sequence[Form], place: SwitchBox) -> None:
@@ -223,7 +247,9 @@ def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
             found.append(float((target - g.xreplace({x: 0 * x})) / slope))
             continue
         shifted = values - target
-        found += grid[shifted == 0].tolist()
+        zero = np.concatenate([[False], shifted == 0, [False]])
+        # Where it is zero for a while, as floor(2x) is, it does not switch there.
+        found += grid[zero[1:-1] & ~zero[:-2] & ~zero[2:]].tolist()
         with np.errstate(all="ignore"):
             crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
         if len(crossing):
@@ -235,7 +261,7 @@ def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
 
             root = float(brentq(side, grid[i], grid[i + 1], xtol=1e-16 * (high - low)))
             found.append(_first_beyond(side, root, shifted[i + 1]))
-    margin = 1e-12 * (high - low)
+    margin = _APART * (high - low)
     return sorted({v for v in found if low + margin < v < high - margin})
 
 

@@ -147,7 +147,7 @@ class Language:
 
     def form(self, residual: Any, name: str) -> Form:
         """The form of one residual expression; raises ProblemError where it cannot be understood."""
-        expression = written_out(replaced(residual, self.functions), self.space, name)
+        expression = written_out(_in_range(replaced(residual, self.functions)), self.space, name)
         expression = self._expand_normals(expression, self.variables)
         fluxes = [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
         if not fluxes:
@@ -344,6 +344,28 @@ def _is_highest(jet: Jet, among: tuple[Jet, ...]) -> bool:
 def _flat(expression: Any) -> Any:
     """An expression whose inner derivatives are worked out."""
     return expression.xreplace({f: expanded(f) for f in fluxes_in(expression)})
+
+
+def _in_range(expression: Any) -> Any:
+    """exp(u - 1000.0), which SymPy writes as 5e-435 exp(u), as it was meant: 5e-435 is zero to a computer."""
+    if not any(_is_beyond(c) for c in expression.atoms(sp.Float)):
+        return expression
+
+    def joined_again(*factors: Any) -> Any:
+        beyond = [c for c in factors if c.is_Float and _is_beyond(c)]
+        powers = [f for f in factors if isinstance(f, sp.exp)]
+        if not beyond or not powers:
+            return sp.Mul(*factors)
+        shift = sum(sp.Rational(sp.log(sp.Float(abs(c), 30))) for c in beyond)
+        sign = sp.Mul(*(sp.sign(c) for c in beyond))
+        rest = [f for f in factors if f not in beyond and f is not powers[0]]
+        return sp.Mul(sign, sp.exp(powers[0].args[0] + shift), *rest)
+
+    return expression.replace(sp.Mul, joined_again)
+
+
+def _is_beyond(c: Any) -> bool:
+    return bool(c != 0 and c.is_finite and not 1e-300 < abs(c) < 1e300)
 
 
 def _check_smooth(fluxes: list[Any], name: str) -> None:

@@ -158,7 +158,7 @@ class Problem(ProblemDoors):
             found = Breaks()
             for form in forms:
                 found |= breaks_of(form, self.place())
-            self.derived["breaks"] = found
+            self.derived["breaks"] = found.distinct(box_of(self.domain))
         out: Breaks = self.derived["breaks"]
         return out
 

@@ -24,6 +24,7 @@ from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
 from pibls.search.pieces.family import PieceFamily
 from pibls.search.pieces.pieced import Pieced
+from pibls.search.scales import idle_unknowns, measured_against, natural_sizes
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import BENCH, DEFAULT, Thresholds
 from pibls.space import Space
@@ -32,6 +33,7 @@ from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 
 _SCAN = 20  # the seed of these points: they are the same for every solve of a problem
+_MEASURED = 64  # places at which the terms of the equations are looked at
 _KEPT = 32  # seeds whose points are kept for the next solve of a problem
 
 
@@ -192,6 +194,22 @@ class Bench:
     def stream(self, *key: int) -> np.random.Generator:
         """An independent stream of random numbers for this seed and purpose."""
         return stream(self.seed, *key)
+
+    def measured(self, space: Space, w: Array, sizes: Array) -> Array:
+        """What the error of each unknown of these sizes is measured against."""
+        half = 0.5 * (self.box[:, 1] - self.box[:, 0])
+        with np.errstate(all="ignore"):
+            natural = natural_sizes(self.equations(), space, w, self.where.even[:_MEASURED], half, self.idle)
+        for k in self.idle:
+            natural[k] = natural[k] or sizes.max()
+        return measured_against(sizes, natural, self.tol)
+
+    @cached_property
+    def idle(self) -> frozenset[int]:
+        """Unknowns that nothing drives but the others, if they do."""
+        if self.lowered.unknowns == 1 or self.pieced is not None:
+            return frozenset()
+        return idle_unknowns(self.lowered, lambda r: Known.of(r, self.held_out[r.region], self.known).rest)
 
     def equations(self) -> LoweredProblem:
         """The same without conditions."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Waves
@@ -15,7 +17,9 @@ from pibls.domain import box_of
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.problem import Jet, Problem
+from pibls.problem.form import Datum
 from pibls.problem.known import as_expression, is_known
+from pibls.problem.lowering import call_at_points
 from pibls.problem.program import program
 from pibls.space import Space
 
@@ -63,7 +67,7 @@ def guess_of(given: Any, problem: Problem) -> Guess:
     named = {str(u.func): u for u in unknowns}
     chosen: dict[Any, Any] = {}
     for key, value in given.items():
-        name = str(getattr(key, "func", key))
+        name = str(key.func if isinstance(key, AppliedUndef) else key)
         if name not in named:
             raise ProblemError(
                 "guess",
@@ -93,8 +97,15 @@ def _one(value: Any, u: Any, problem: Problem) -> Evaluator:
             got=f"the free symbol {', '.join(sorted(map(str, strange)))}",
             remedy="Give it a value with .subs({symbol: number}).",
         )
+    if expression.has(sp.I) or expression.is_real is False:
+        raise ProblemError(
+            f"guess[{u.func}]",
+            expected="a real start",
+            got=expression,
+            remedy="Write a complex equation as two real ones.",
+        )
     if is_known(expression):
-        return _fitted(value, problem)
+        return _fitted(value, u, problem)
     expression = expression.subs(problem.parameters)
     compiled: dict[MultiIndex, Any] = {}
 
@@ -124,7 +135,7 @@ def _of_solution(solution: Any, u: Any) -> Evaluator | None:
     return evaluate
 
 
-def _fitted(function: Callable[..., Any], problem: Problem) -> Evaluator:
+def _fitted(function: Callable[..., Any], u: Any, problem: Problem) -> Evaluator:
     """A Python function as a sum of waves: it is called once, and then has derivatives."""
     box = box_of(problem.domain)
     rng = np.random.default_rng(0)
@@ -132,6 +143,7 @@ def _fitted(function: Callable[..., Any], problem: Problem) -> Evaluator:
     X = np.asarray(problem.domain.interior(4 * _FITTED, rng), dtype=float)
     zero = (0,) * len(box)
     A = basis.jets(X, [zero])[0]
-    target = np.broadcast_to(np.asarray(function(*X.T), dtype=float), (len(X),))
+    given = Datum(None, function, tuple(range(len(box))), "known")
+    target = call_at_points(given, X, f"guess[{u.func}]")
     w = RidgeQR().factor_scaled(A, np.ones(len(A)), 1e-10).apply(target)
     return lambda Y, alpha: np.asarray(basis.jets(Y, [alpha])[0] @ w)

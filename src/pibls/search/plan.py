@@ -14,7 +14,6 @@ from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
-from pibls.search.scales import measured_against, natural_sizes
 from pibls.search.thresholds import LOOP
 from pibls.status import Status
 
@@ -131,11 +130,7 @@ class Plan(ABC):
         known = next((sizes for attempt, sizes in self._measured if attempt is found), None)
         if known is not None:
             return known
-        half = 0.5 * (bench.box[:, 1] - bench.box[:, 0])
-        X = bench.where.even[:64]
-        with np.errstate(all="ignore"):
-            natural = natural_sizes(bench.equations(), *found.function, X, half)
-        sizes = measured_against(found.sizes, natural, bench.tol)
+        sizes = bench.measured(*found.function, found.sizes)
         self._measured = [(found, sizes), *self._measured[:2]]
         return sizes
 

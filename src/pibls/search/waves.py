@@ -391,7 +391,7 @@ class WavePlan(Plan):
         limits = self.bench.limits
         if max(now.relative, second.relative) > limits.small:
             return False
-        if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * now.sizes):
+        if np.any(np.abs(now.values - second.values).max(axis=1) > limits.different * self.scales(now)):
             return True
         if second.probed.stiffness > limits.suspect:
             return False

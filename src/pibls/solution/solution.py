@@ -77,7 +77,8 @@ class Solution(SolutionDoors):
                 _AS_ESTIMATED, "begin with an easier problem: nothing bounds the error of what there is"
             )
         bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
-        corners = clashes(self.problem) if self.status in _SLOW else ()
+        least = self.tol * max(self._sizes.values()) if self.status in _SLOW else 0.0
+        corners = clashes(self.problem, least) if self.status in _SLOW else ()
         if bare:
             text += f" No condition holds where {', '.join(bare)}."
         if self.status is Status.UNDETERMINED and (left := displaced(self.problem)):
@@ -144,12 +145,16 @@ class Solution(SolutionDoors):
     @property
     def _share(self) -> float:
         """The largest estimated error of an unknown, relative to its size."""
+        shares = (self[u].error.max / size for u, size in self._sizes.items() if size > 0)
+        return max(shares, default=0.0)
+
+    @property
+    def _sizes(self) -> dict[Any, float]:
+        """max|u| of each unknown."""
         X = np.asarray(self.problem.domain.interior(_PLACES, np.random.default_rng(0)), dtype=float).T
-        out = 0.0
-        for u in self.problem.unknowns:
-            size = float(np.nanmax(np.abs(self[u](*X)), initial=0.0))
-            out = max(out, self[u].error.max / size) if size > 0 else out
-        return out
+        with np.errstate(all="ignore"):
+            values = {u: np.nan_to_num(np.abs(self[u](*X))) for u in self.problem.unknowns}
+        return {u: float(v.max(initial=0.0)) for u, v in values.items()}
 
     @property
     def windows(self) -> tuple[tuple[float, float], ...]:

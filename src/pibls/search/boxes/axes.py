@@ -52,17 +52,13 @@ class Axes:
             self, edges=tuple(_between(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges))
         )
 
-    def refined(
-        self, spectra: Sequence[Array], limit: float, kept: Sequence[tuple[int, float]], power: float = 1.0
-    ) -> Axes:
+    def refined(self, spectra: Sequence[Array], limit: float, power: float = 1.0) -> Axes:
         """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit.
 
-        Pieces become one where they are far below it, but not across planes that are ``kept``. What a piece
-        costs grows as this power of its degrees.
+        What a piece costs grows as this power of its degrees.
         """
         found = [
-            _finer(e, n, S, limit, {p for a, p in kept if a == i}, power)
-            for i, (e, n, S) in enumerate(zip(self.edges, self.sizes, spectra, strict=True))
+            _finer(e, n, S, limit, power) for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)
         ]
         return Axes(tuple(e for e, _ in found), tuple(n for _, n in found))
 
@@ -92,8 +88,8 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
 
 
 def tail_of(S: Array) -> Array:
-    """The largest of the last coefficients of each piece, (P,)."""
-    return np.asarray(S[:, -max(S.shape[1] // AXES.last, 2) :].max(axis=1))
+    """The largest of the last two coefficients of each piece, (P,): those of odd degrees may vanish."""
+    return np.asarray(S[:, -2:].max(axis=1))
 
 
 def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
@@ -127,7 +123,7 @@ def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
 
 
 def _finer(
-    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float], power: float = 1.0
+    edges: tuple[float, ...], n: int, S: Array, limit: float, power: float = 1.0
 ) -> tuple[tuple[float, ...], int]:
     """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
     P = len(edges) - 1
@@ -146,26 +142,20 @@ def _finer(
     ends[[0, -1]] = True
     towards = slow & ends
     smooth = open_ & ~towards
-    levels = np.where(towards, np.clip(np.ceil(missing / AXES.gained), 1, AXES.levels_at_once), 0).astype(int)
-    rate = np.maximum(rate, AXES.least_rate)
     best: tuple[float, int, npt.NDArray[np.bool_]] | None = None
     for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halved = lacking > 0  # once: more of what is not resolved at all would be too many
-        total = float(size**power * (P + halved.sum() + levels.sum()))
+        total = float(size**power * (P + halved.sum() + towards.sum()))
         if best is None or total < best[0]:
             best = total, size, halved
     assert best is not None
-    joined = _joined(edges, fallen, limit, kept) if not towards.any() else set()
     out = [edges[0]]
     for p in range(P):
         a, b = edges[p], edges[p + 1]
-        if p in joined:
-            continue
         if towards[p]:
-            steps = AXES.towards ** np.arange(1.0, levels[p] + 1.0)
-            out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
-            out += (b - (b - a) * steps).tolist() if p == P - 1 else []
+            out += [a + AXES.towards * (b - a)] if p == 0 else []
+            out += [b - AXES.towards * (b - a)] if p == P - 1 else []
         elif best[2][p]:
             out.append(0.5 * (a + b))
         out.append(b)
@@ -181,21 +171,6 @@ def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:
         L = logs[:, AXES.lowest :].T
         left.append(np.sum((L - A @ np.linalg.lstsq(A, L, rcond=None)[0]) ** 2, axis=0))
     return np.asarray(left[0] < AXES.power * left[1])
-
-
-def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[float]) -> set[int]:
-    """Pieces that may become one with the next: what they leave then is far below the limit."""
-    out: set[int] = set()
-    tail = tail_of(fallen)
-    for p in range(len(edges) - 2):
-        length = edges[p + 1] - edges[p], edges[p + 2] - edges[p + 1]
-        if p - 1 in out or edges[p + 1] in kept or max(length) > 3.0 * min(length):
-            continue
-        size = float(max(fallen[p, 0], fallen[p + 1, 0]))
-        both = float(max(tail[p], tail[p + 1]))
-        if size <= 0 or both <= 0 or size * (both / size) ** AXES.joined < 0.1 * limit:
-            out.add(p)
-    return out
 
 
 def _graded(low: float, high: float, level: float, length: float) -> set[float]:
