@@ -257,3 +257,30 @@ def test_a_narrow_gap_with_flow_through_it() -> None:
     error = np.abs(solution(*X.T) - sp.lambdify((x, y), exact)(*X.T)).max()
     assert solution.converged
     assert error <= solution.error.max
+
+
+def test_a_real_and_an_imaginary_part_share_bessel_functions() -> None:
+    """H₀(kϱ) around a hole, sides that absorb: conditions tie the two, their equations are one."""
+    k, hole = 4, pibls.Disk((x, y), center=(0, 0), radius=0.3)
+    box = pibls.Box({x: (-1, 1), y: (-1, 1)})
+    r, s = sp.Function("r")(x, y), sp.Function("s")(x, y)
+    away = k * sp.sqrt((x - sp.Rational(1, 10)) ** 2 + y**2)
+    real, imaginary = sp.besselj(0, away), sp.bessely(0, away)
+    conditions: list[Any] = [pibls.Dirichlet(r, real, on=hole), pibls.Dirichlet(s, imaginary, on=hole)]
+    for c, side in ((x, -1), (x, 1), (y, -1), (y, 1)):
+        first, second = side * real.diff(c) + k * imaginary, side * imaginary.diff(c) - k * real
+        conditions += [
+            pibls.Condition(sp.Eq(pibls.dn(r) + k * s, first), on=sp.Eq(c, side)),
+            pibls.Condition(sp.Eq(pibls.dn(s) - k * r, second), on=sp.Eq(c, side)),
+        ]
+    equations = [w.diff(x, 2) + w.diff(y, 2) + k**2 * w for w in (r, s)]
+    problem = pibls.Problem(box - hole, equations, conditions)
+    assert holes_of(lower(problem), problem.domain).kind.rate == -k
+    solution = pibls.solve(problem, tol=1e-4)
+    X = problem.domain.interior(300, np.random.default_rng(2)).T
+    wanted = sp.lambdify((x, y), imaginary, ["scipy", "numpy"])(*X)
+    assert np.abs(solution[s](*X) - wanted).max() <= solution[s].error.max < 1e-4
+    assert not solution.space.cells
+    # Of different equations there is no common list.
+    other = pibls.Problem(box - hole, [equations[0], equations[1] - s], conditions)
+    assert not holes_of(lower(other), other.domain)

@@ -211,7 +211,8 @@ def test_steps_to_the_second_orbit(
     def of(n: int, order: int) -> Any:
         points.append(n)
 
-    monkeypatch.setattr(shadows, "_Second", lambda *_: Second(jumps={}))
+    windows = SimpleNamespace(edges=np.zeros(2))
+    monkeypatch.setattr(shadows, "_Second", lambda *_: Second(jumps={}, together=windows))
     for name in ("Together", "Collocation"):
         monkeypatch.setattr(shadows, name, lambda *_: None)
     monkeypatch.setattr(shadows, "Radau", SimpleNamespace(of=of))

@@ -304,3 +304,26 @@ def test_what_is_given_at_a_singular_start_may_be_enough(
     assert solution.converged
     for at in (0.5, 3.0):
         assert abs(solution(at) - float(exact.subs(t, at))) <= solution.error.max < 1e-9
+
+
+# --- chaos ----------------------------------------------------------------------------------------
+
+
+def test_orbits_that_part_are_compared_until_they_do() -> None:
+    """Hénon and Heiles' star: after they part, one that is linearised about the other leaves every bound."""
+    equations = [u.diff(t, 2) + u + 2 * u * v, v.diff(t, 2) + v + u**2 - v**2]
+    start = (u, 0.5), (u.diff(t), 0), (v, 0), (v.diff(t), 0.24)
+    solution = solved(on(400, equations, *start), tol=1e-6, time_limit=20)
+    assert solution.status is pibls.Status.FLOOR
+    assert solution.windows[-1][1] == 400
+    assert 250 < solution.notes["lost"] < 350
+    times, errors = solution.error.over_time()
+    assert times[-1] == 400
+    assert np.interp(150, times, errors) < 1e-6
+    # From where they have parted on, each may be as far off as it is large, or more.
+    assert errors[-1] == solution.error.max
+    assert 2 * np.abs(solution["u"](times)).max() <= solution["u"].error.max < 100
+    assert solution.error.l2 == solution.error.max
+    # The energy is known: the error that the estimate speaks of is that of time.
+    energy = (u.diff(t) ** 2 + v.diff(t) ** 2 + u**2 + v**2) / 2 + u**2 * v - v**3 / 3
+    assert abs(solution.evaluate(energy, 400.0) - 0.5 * (0.24**2 + 0.25)) < 1e-6

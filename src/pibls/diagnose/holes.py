@@ -328,16 +328,17 @@ def _orders(digits: float, decay: float) -> int:
 def _kind(lowered: LoweredProblem, X: Array | None = None) -> HoleFunctions | None:
     """Which functions the equations ask for around a hole.
 
-    Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}; what has nothing
-    but highest derivatives (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is
-    no such list: with more powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
+    Δu = f asks for harmonic ones, Δu + b·∇u + c u = f for Bessel functions times e^{g·x}, also of several
+    unknowns that conditions tie (a real and an imaginary part); what has nothing but highest derivatives
+    (elasticity, Stokes flow, plates) for z̄ beside them. Of everything else there is no such list: with more
+    powers of z̄ a variable coefficient ended at 5e-3, where cells reach 1e-7.
     """
     equations = [r for r in lowered.residuals if r.region.is_inside]
-    forms = [reduction_of(r, X) for r in equations]
-    if lowered.unknowns == len(equations) == 1 and forms[0] is not None and forms[0].mu == 1j:
+    forms = [form for r in equations if (form := reduction_of(r, X)) is not None and form.mu == 1j]
+    if len(forms) == len(equations) and np.allclose(
+        [(f.rate, *f.growth) for f in forms], (forms[0].rate, *forms[0].growth)
+    ):
         return HoleFunctions(0, forms[0].rate, forms[0].growth)
-    if all(form is not None and form.mu == 1j and form.is_plain for form in forms):
-        return HoleFunctions()
     if X is not None:
         return None
     plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)

@@ -179,11 +179,6 @@ class Reduction:
     """κ; below zero of Δv = -κ²v."""
     growth: tuple[float, float]
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether there are highest derivatives only."""
-        return not self.rate and not any(self.growth)
-
 
 def reduction_of(r: Residual, X: Array | None = None) -> Reduction | None:
     """Of an equation for one unknown with constant coefficients, that is elliptic; else None."""

@@ -98,8 +98,11 @@ class OrbitPlan(Plan):
                 return
             second = self._second(path)
             if second is not None:
-                error = compare(found.function, second.function, bench.lowered.unknowns, self._where(path))
+                where = self._where(path, second.until)
+                error = compare(found.function, second.function, bench.lowered.unknowns, where)
                 self.error = _with_rounding(error, second)
+                if second.until != path.until:
+                    self.error = _parted(_doubtful(self.error, found.sizes), (second.until, path.until))
             if self.excess(found, self.error) > bench.limits.fits:
                 self.error = _doubtful(self.error, found.sizes)
         self._conclude(path, found)
@@ -186,8 +189,8 @@ class OrbitPlan(Plan):
         self.budget.charge(self, work, seconds)
         return Attempt(space, outcome, residuals, values, seconds, work, settings)
 
-    def _where(self, path: Path) -> Where:
-        """Places in every window; the norm's points are those that the evolution has reached."""
+    def _where(self, path: Path, until: float | None = None) -> Where:
+        """Places in every window; the norm's points are those that the evolution has reached (both have)."""
         edges = path.edges
         U = spread(max(FOLLOWING.times, ORBITS.places // (len(edges) - 1)), 1, 7)[:, 0].copy()
         U[-1] = 1.0
@@ -195,8 +198,11 @@ class OrbitPlan(Plan):
         if len(X) > FOLLOWING.most:
             X = X[:: len(X) // FOLLOWING.most + 1]
         low, high = min(edges[0], edges[-1]), max(edges[0], edges[-1])
-        even = self.bench.where.even
-        return Where(np.clip(X, low, high), even[(even[:, 0] >= low) & (even[:, 0] <= high)], 0)
+        X = np.clip(X, low, high)
+        if until is not None:
+            low, high = min(edges[0], until), max(edges[0], until)
+        X, even = (A[(A[:, 0] >= low) & (A[:, 0] <= high)] for A in (X, self.bench.where.even))
+        return Where(X, even, 0)
 
 
 def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
@@ -227,3 +233,10 @@ def _doubtful(error: ErrorEstimate, sizes: Array) -> ErrorEstimate:
         replace(e, max=max(e.max, 2.0 * float(size))) for e, size in zip(error.each, sizes, strict=True)
     )
     return replace(error, max=max(e.max for e in each), each=each)
+
+
+def _parted(error: ErrorEstimate, times: tuple[float, ...]) -> ErrorEstimate:
+    """Nothing is known at some times, from where two orbits have parted on."""
+    each = tuple(replace(e, l2=e.max) for e in error.each)
+    history = tuple(sorted((*error.history, *((t, error.max) for t in times))))
+    return replace(error, l2=error.max, each=each, history=history)

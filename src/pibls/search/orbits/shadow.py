@@ -3,7 +3,9 @@ r"""J δη + B δσ = -F, δσ⁺ = E δη + T δσ + gap: a second orbit beside
 The first orbit is where Newton's method starts from, and all windows are linearised at once
 (`search.orbits.together`). Windows half as long with three quarters of the points have a far
 smaller error than those of the first orbit: the difference is its error, accumulated from the start on. What
-rounding makes of both follows from the same recurrence: two orbits may be off alike by chance.
+rounding makes of both follows from the same recurrence: two orbits may be off alike by chance. In chaos they
+part: where they are as far from each other as they are large, nothing follows from a linearisation any more,
+and the second one ends.
 """
 
 from __future__ import annotations
@@ -31,6 +33,11 @@ class Shadow:
     rounding: Array
     """Standard deviations, (unknowns, ends)."""
 
+    @property
+    def until(self) -> float:
+        """Where it ends: with the first orbit, or where the two have parted."""
+        return float(self.t[-1])
+
 
 def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | None:
     """The second orbit; None where there is none.
@@ -50,7 +57,7 @@ def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | Non
             return None
         if change < ORBITS.exact:
             break
-    return Shadow(second.function(), edges[1:], second.rounding())
+    return Shadow(second.function(), second.together.edges[1:], second.rounding())
 
 
 def _halved(path: Path, old: Radau, new: Radau) -> tuple[Array, Array, list[Array], Array]:
@@ -117,9 +124,19 @@ class _Second:
         t = self.together
         return function_of(t.edges, t.collocation.line, t.coefficients())
 
+    def _large(self, sizes: Array) -> Array:
+        """The size of what is handed on, as far as it is known: that of the unknowns themselves."""
+        parts = []
+        for g in self.together.collocation.line.groups:
+            own = np.full((len(g.unknowns), g.order), np.inf)
+            own[:, :1] = sizes[g.columns, None]
+            parts.append(own.ravel())
+        return np.concatenate(parts)
+
     def improve(self, sizes: Array) -> float:
         """One step of Newton's method for all halves; the largest change of an unknown, relative."""
         carried, before, change = np.zeros(self.jumps.shape[1]), None, 0.0
+        large = self._large(sizes)
         covariance = np.zeros((len(carried), len(carried)))
         self.variances = np.zeros((len(self.together.half), len(carried)))
         for part in self.together.parts():
@@ -132,6 +149,9 @@ class _Second:
             for k in range(len(states)):
                 if before is not None:
                     carried = before - found.begun[k]
+                if not (np.abs(carried) < large).all():
+                    self.together = self.together.until(low + k)
+                    return self.improve(sizes)
                 states[k] = carried
                 P = found.transfer[k]
                 before = end[k] + P @ carried

@@ -57,6 +57,12 @@ class Together:
         for low in range(0, len(self.half), count):
             yield slice(low, min(low + count, len(self.half)))
 
+    def until(self, count: int) -> Together:
+        """The first of them."""
+        return Together(
+            self.collocation, self.edges[: count + 1], self.half[:count], [z[:count] for z in self.z]
+        )
+
     def coefficients(self) -> Array:
         """Chebyshev coefficients, (windows, unknowns group by group, size)."""
         line, radau = self.collocation.line, self.collocation.radau
