@@ -241,6 +241,22 @@ def test_a_flux_into_corners(polygon: bool) -> None:
     assert abs(flux - 10.234092569) < flux.error < 3e-4
 
 
+def test_a_flux_into_a_corner_where_a_value_meets_a_flux() -> None:
+    """u = r^(1/3) sin(θ/3): u_n = -r^(-2/3)/3 on the side y = 0, -1 in all; an estimate was too small."""
+    corner = pibls.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    side = sp.And(sp.Eq(y, 0), x > 0)
+
+    def exact(X: Any, Y: Any) -> Any:
+        return np.hypot(X, Y) ** (1 / 3) * np.sin(np.mod(np.arctan2(Y, X), 2 * np.pi) / 3)
+
+    wall = pibls.Neumann(u, 0, on=sp.And(sp.Eq(x, 0), y < 0))
+    conditions = [pibls.Dirichlet(u, 0, on=side), wall, pibls.Dirichlet(u, exact)]
+    flux = pibls.solve(pibls.Problem(corner, [laplacian(u)], conditions), tol=1e-6).integral(
+        pibls.dn(u), over=side
+    )
+    assert abs(flux + 1) < flux.error < 0.05
+
+
 def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
     """A coarse solution has a coarse integral, and its error says so."""
     exact = sp.sin(9 * x) * sp.sin(7 * y)

@@ -29,9 +29,6 @@ from pibls.space import Space
 _SIZES = {1: (48, 80, 128, 200), 2: (24, 40, 64, 104, 168), 3: (16, 24, 34)}
 _ENOUGH = 1e-13
 _ROUNDING = 1e-13  # derivatives lose some digits
-_UNSEEN = 1e-5
-"""Of an integral towards corners: singular functions are not differentiated nearer to theirs than 1e-10 of
-their length, where r^(-1/2) has this share of its own."""
 
 
 class Goal(float):
@@ -63,10 +60,12 @@ def integral_of(solution: Solution, expression: Any, over: Any = None, t: Any = 
     moment = _moment(problem.domain, t)
     space = space_of(problem.domain)
     best = _summed(solution, residual, extent, space, moment)
-    if not best.settled and (crowded := extent.towards_corners) is not extent:
-        other = _summed(solution, residual, crowded, space, moment)
-        other = replace(other, quadrature=max(other.quadrature, _UNSEEN * other.size))
-        best = min(best, other, key=lambda found: found.quadrature)
+    if not best.settled and (ways := extent.towards_corners):
+        coarse, fine = (_summed(solution, residual, way, space, moment) for way in ways)
+        # What is nearer to a corner than rules go shows, whatever its power, between two that end elsewhere.
+        unseen = 2.0 * abs(fine.value - coarse.value)
+        fine = replace(fine, quadrature=fine.quadrature + unseen)
+        best = min(best, fine, key=lambda found: found.quadrature)
     return Goal(best.value, best.quadrature + _ROUNDING * best.size + _unsure(solution, residual, best.rule))
 
 
