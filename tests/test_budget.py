@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import sympy as sp
 
@@ -163,3 +166,17 @@ def test_no_hint_is_looked_for_when_the_time_is_over(clock: Clock) -> None:
     clock.now = 3.0
     with asked(Budget(0.0, 2.0, 4000).check):
         assert clashes(problem) == ()
+
+
+def test_on_a_disc_nothing_of_boxes_is_imported() -> None:
+    """Half a second of the first solve, and of its time limit, went into what a disc has no use for."""
+    script = (
+        "import sys, warnings, sympy as sp, pibls; warnings.simplefilter('ignore');"
+        "x, y = sp.symbols('x y'); u = sp.Function('u')(x, y);"
+        "layer = -(u.diff(x, 2) + u.diff(y, 2)) / 2000 + u.diff(x) - 1;"
+        "disc = pibls.Problem(pibls.Disk((x, y), (0, 0), 1), [layer], [pibls.Dirichlet(u, 0)]);"
+        "pibls.solve(disc, tol=1e-3, max_nodes=60);"
+        "print('pibls.search.cells.plan' in sys.modules, 'pibls.search.boxes.plan' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]

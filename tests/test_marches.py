@@ -203,5 +203,8 @@ def _beginning(
         return _Resolved(resolution + 1, repeated).resolution if resolution + 1 < len(tails) else None
 
     made.__dict__["_grading"] = SimpleNamespace(refined=finer)
-    made.__dict__["_beginning"] = SimpleNamespace(at=lambda n: SimpleNamespace(resolution=n, rates=0))
+    made.__dict__["_beginning"] = SimpleNamespace(
+        at=lambda n: SimpleNamespace(resolution=n, rates=0),
+        unresolved=lambda state: np.array([[tails[state.resolution]]]),
+    )
     monkeypatch.setattr(lines, "spectra", lambda n, _: np.array([[tails[n]]]))

@@ -194,6 +194,23 @@ def test_a_string_at_rest_whose_end_is_moved_later() -> None:
     assert error <= min(1e-5, solution.error.max)
 
 
+@pytest.mark.parametrize("ring", [False, True])
+def test_a_spike_between_the_points_of_a_beginning(ring: bool) -> None:
+    """A cloud of 1/3000 of the width: all points had missed it, and nothing had converged to nothing."""
+    variance = sp.Float(1e-7) + t / 50
+    cloud = sp.sqrt(1e-7 / variance) * sp.exp(-((x - sp.Rational(3, 10)) ** 2) / (2 * variance))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1e-4),
+        [u.diff(t) - u.diff(x, 2) / 100],
+        [pibls.Periodic(u, x) if ring else pibls.Dirichlet(u, 0), pibls.Initial(u, cloud.subs(t, 0))],
+    )
+    solution = pibls.solve(problem, tol=1e-5)
+    assert solution.converged
+    X, T = 0.3 + 0.005 * np.linspace(-1, 1, 301), np.linspace(0, 1e-4, 301)
+    error = np.abs(solution(X, T) - sp.lambdify((x, t), cloud)(X, T)).max()
+    assert error <= min(1e-5, solution.error.max)
+
+
 def test_a_square_drum_over_ten_periods() -> None:
     y = sp.Symbol("y")
     w = sp.Function("w")(x, y, t)

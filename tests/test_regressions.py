@@ -162,3 +162,16 @@ def test_corners_of_a_plate_with_a_free_side() -> None:
     solution = pibls.solve(problem, tol=1e-4)
     assert solution.converged
     assert abs(solution(0.5, 1.0) - 0.01123594) < max(3e-4 * 0.01123594, solution.error.max)
+
+
+@pytest.mark.parametrize(("order", "exact"), [(6, (1 - x) * sp.exp(x)), (8, x * (1 - x) * sp.exp(x))])
+def test_derivatives_of_high_order_are_left_to_few_waves(order: int, exact: sp.Expr) -> None:
+    """What rounding leaves of a high derivative grows with the width: the first width is the best."""
+    u = sp.Function("u")(x)
+    equation = u.diff(x, order) - u - (exact.diff(x, order) - exact)
+    ends = [pibls.Condition(sp.Eq(u.diff(x, k), exact.diff(x, k))) for k in range(2, order, 2)]
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [equation], [pibls.Dirichlet(u, exact), *ends])
+    solution = pibls.solve(problem, time_limit=20)
+    X = np.linspace(0, 1, 41)
+    assert solution.converged
+    assert np.abs(solution(X) - sp.lambdify(x, exact)(X)).max() <= solution.error.max < 1e-10

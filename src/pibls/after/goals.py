@@ -62,7 +62,7 @@ def integral_of(solution: Solution, expression: Any, over: Any = None, t: Any = 
     best = _summed(solution, residual, extent, space, moment)
     if not best.settled and (ways := extent.towards_corners):
         coarse, fine = (_summed(solution, residual, way, space, moment) for way in ways)
-        # What is nearer to a corner than rules go shows, whatever power it is, between two that end elsewhere.
+        # What is nearer to a corner than rules go shows, whatever its power, between two that end elsewhere.
         unseen = 2.0 * abs(fine.value - coarse.value)
         fine = replace(fine, quadrature=fine.quadrature + unseen)
         best = min(best, fine, key=lambda found: found.quadrature)

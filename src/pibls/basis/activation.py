@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import comb, factorial
+from math import factorial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.polynomial import Polynomial, hermite, legendre
 
 from pibls.arrays import Array
 from pibls.basis.sincos import cos_and_sin
@@ -45,39 +46,19 @@ def _horner(coefficients: tuple[float, ...], t: Array) -> Array:
     return value
 
 
-def _poly_derivative(p: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(i * c for i, c in enumerate(p))[1:] or (0.0,)
-
-
 @cache
 def _tanh_factor(order: int) -> tuple[float, ...]:
     """Q with tanh⁽ᵏ⁾ = sech²·Q(tanh), k ≥ 1: Q₁ = 1, Q_{k+1} = (1-t²) Q_k' - 2t Q_k."""
-    if order == 1:
-        return (1.0,)
-    q = _tanh_factor(order - 1)
-    dq = _poly_derivative(q)
-    out = [0.0] * (len(q) + 1)
-    for i, c in enumerate(dq):
-        if c:
-            out[i] += c
-            out[i + 2] -= c
-    for i, c in enumerate(q):
-        out[i + 1] -= 2.0 * c
-    return tuple(out)
+    q, t = Polynomial([1.0]), Polynomial([0.0, 1.0])
+    for _ in range(order - 1):
+        q = (1.0 - t**2) * q.deriv() - 2.0 * t * q
+    return tuple(q.coef.tolist())
 
 
 @cache
 def _hermite(order: int) -> tuple[float, ...]:
-    """P with (e^{-s²})⁽ᵏ⁾ = P(s) e^{-s²}: P₀ = 1, P_{k+1} = P_k' - 2s P_k."""
-    if order == 0:
-        return (1.0,)
-    p = _hermite(order - 1)
-    out = [0.0] * (len(p) + 1)
-    for i, c in enumerate(_poly_derivative(p)):
-        out[i] += c
-    for i, c in enumerate(p):
-        out[i + 1] -= 2.0 * c
-    return tuple(out)
+    """P with (e^{-s²})⁽ᵏ⁾ = P(s) e^{-s²}: (-1)ᵏ times Hermite's polynomial."""
+    return tuple(((-1.0) ** order * hermite.herm2poly([0.0] * order + [1.0])).tolist())
 
 
 class Tanh:
@@ -211,10 +192,7 @@ class InverseMultiquadric:
 @cache
 def _legendre(order: int) -> tuple[float, ...]:
     """Coefficients of the Legendre polynomial, lowest power first."""
-    out = [0.0] * (order + 1)
-    for j in range(order // 2 + 1):
-        out[order - 2 * j] = (-1.0) ** j * comb(order, j) * comb(2 * order - 2 * j, order) / 2.0**order
-    return tuple(out)
+    return tuple(legendre.leg2poly([0.0] * order + [1.0]).tolist())
 
 
 ACTIVATIONS: dict[str, Activation] = {

@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import Annular, BasisSpec, Singular, Tip
 from pibls.diagnose.images import Image, Mirror, mirrored
-from pibls.diagnose.layers import Layers, reduction_of
+from pibls.diagnose.layers import Layers, reduction_of, steady
 from pibls.diagnose.rims import area, centres_in, dense, loops
 from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
@@ -341,17 +341,8 @@ def _kind(lowered: LoweredProblem, X: Array | None = None) -> HoleFunctions | No
         return HoleFunctions(0, forms[0].rate, forms[0].growth)
     if X is not None:
         return None
-    plain = all(not r.nonlinear and _constant(r) and _is_homogeneous(r) for r in equations)
+    plain = all(steady(r, 2) is not None and _is_homogeneous(r) for r in equations)
     return HoleFunctions(1) if plain else None
-
-
-def _constant(r: Residual) -> bool:
-    return bool(np.all(np.ptp(_sampled(r), axis=1) <= 1e-12 * np.abs(_sampled(r)).max(axis=1)))
-
-
-def _sampled(r: Residual) -> Array:
-    X = np.random.default_rng(2).random((16, 2))
-    return np.nan_to_num(r.coefficients(X))
 
 
 def _is_homogeneous(r: Residual) -> bool:

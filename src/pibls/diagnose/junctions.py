@@ -20,8 +20,9 @@ from pibls.diagnose.pencil import Pencil, Sector, Tie
 from pibls.diagnose.singular import is_even, lead_of
 from pibls.diagnose.symbol import Symbol
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS
-from pibls.diagnose.wedges import lower_terms, principal_part
+from pibls.diagnose.wedges import lower_terms, principal_part, tie_of
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
+from pibls.problem import Jet
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.materials import Materials
 
@@ -190,8 +191,15 @@ def _junction(
     ties: list[Tie] = []
     for number, ray in enumerate(rays):
         angle = starts[min(number, len(starts) - 1)]
+
+        def place(jet: Jet, ray: _Ray = ray, number: int = number) -> tuple[int, int] | None:
+            piece, unknown = divmod(jet.unknown, lowered.unknowns)
+            if ray.pair is None:
+                return 0 if number == 0 else len(pieces) - 1, unknown
+            return (pieces.index(piece), unknown) if piece in pieces else None
+
         for r in ray.holding:
-            tie = _tie(r, ray, angle, point, symbols[0], pieces, number, lowered.unknowns)
+            tie = tie_of(r, (point, ray.normal), angle, symbols[0], place)
             if tie is None:
                 return None
             ties.append(tie)
@@ -221,36 +229,3 @@ def _is_smooth(rays: list[_Ray], gaps: list[float], materials: Materials) -> boo
     straight = len(true) == 2 and abs(true[1][0] - true[0][0] - math.pi) < ENDS.flat
     (a, b) = (r.pair is None for _, r in (true[0], true[-1]))
     return straight and a == b and (not a or true[0][1].holding == true[1][1].holding)
-
-
-def _tie(
-    r: Residual,
-    ray: _Ray,
-    angle: float,
-    point: Array,
-    symbol: Symbol,
-    pieces: list[int],
-    number: int,
-    unknowns: int,
-) -> Tie | None:
-    """The highest part of what holds on a ray, in the unknowns of the sectors beside it."""
-    X = point[None, :]
-    a = r.coefficients(X, ray.normal[None, :])[:, 0]
-    if not np.isfinite(a).all():
-        return None
-    terms = []
-    for jet, c in zip(r.linear, a, strict=True):
-        piece, unknown = divmod(jet.unknown, unknowns)
-        if ray.pair is None:
-            sector = 0 if number == 0 else len(pieces) - 1
-        elif piece in pieces:
-            sector = pieces.index(piece)
-        else:
-            return None
-        if c:
-            terms.append((sector, unknown, jet.alpha, float(c)))
-    order = max((sum(t[2]) - symbol.degrees[t[1]] for t in terms), default=-1)
-    degrees = [sum(j.alpha) - symbol.degrees[j.unknown % unknowns] for j in r.nonlinear]
-    if order < 0 or any(d >= order for d in degrees):
-        return None
-    return Tie(angle, tuple(t for t in terms if sum(t[2]) - symbol.degrees[t[1]] == order))

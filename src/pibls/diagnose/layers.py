@@ -159,15 +159,18 @@ def _is_straight(face: Face, length: float) -> bool:
     return long and float(np.abs(ends.normals - ends.normals[0]).max()) < 1e-9
 
 
-def constants_of(r: Residual, d: int, X: Array | None = None) -> Polynomial | None:
-    """P of P(∂)u = f with coefficients that are constant, at points X if there are any given; else None."""
-    if r.nonlinear or not r.linear or len({j.unknown for j in r.linear}) != 1:
-        return None
+def steady(r: Residual, d: int, X: Array | None = None) -> Array | None:
+    """The coefficients of an equation that is linear, if they are constant, at points X if any are given."""
     X = np.random.default_rng(2).random((16, d)) if X is None else X
     a = np.nan_to_num(r.coefficients(X))
-    if np.any(np.ptp(a, axis=1) > 1e-12 * np.abs(a).max(axis=1)):
-        return None
-    return {j.alpha: float(c) for j, c in zip(r.linear, a[:, 0], strict=True) if c}
+    varies = np.any(np.ptp(a, axis=1) > 1e-12 * np.abs(a).max(axis=1))
+    return None if r.nonlinear or varies else a[:, 0]
+
+
+def constants_of(r: Residual, d: int, X: Array | None = None) -> Polynomial | None:
+    """P of P(∂)u = f with coefficients that are constant, at points X if there are any given; else None."""
+    a = steady(r, d, X) if len({j.unknown for j in r.linear}) == 1 else None
+    return None if a is None else {j.alpha: float(c) for j, c in zip(r.linear, a, strict=True) if c}
 
 
 @dataclass(frozen=True)

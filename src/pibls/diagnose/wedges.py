@@ -8,7 +8,7 @@ equations, plates, and equations that are coupled in their highest derivatives a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -24,6 +24,7 @@ from pibls.diagnose.symbol import Row, Symbol, symbol_of
 from pibls.diagnose.thresholds import ENDS, SINGULAR, WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
 from pibls.domain.face import join
+from pibls.problem import Jet
 from pibls.problem.lowering import LoweredProblem, Residual
 
 
@@ -96,7 +97,7 @@ def _wedge(one: End, two: End, lowered: LoweredProblem, domain: Domain, size: fl
     ties: list[Tie] = []
     for end, at in ((one, start), (two, start + angle)):
         for r in end.stretch.holding:
-            tie = _tie(r, end, at, symbol)
+            tie = tie_of(r, (end.point, end.normal), at, symbol, lambda j: (0, j.unknown))
             if tie is None:
                 return None
             ties.append(tie)
@@ -150,22 +151,28 @@ def lower_terms(lowered: LoweredProblem, symbol: Symbol, X: Array) -> tuple[bool
     return more or nonlinear, nonlinear
 
 
-def _tie(r: Residual, end: End, angle: float, symbol: Symbol) -> Tie | None:
-    """The highest part of a condition at the corner."""
-    X = end.point[None, :]
-    a = r.coefficients(X, end.normal[None, :])[:, 0]
-    if not np.isfinite(a).all():
+def tie_of(
+    r: Residual,
+    at: tuple[Array, Array],
+    angle: float,
+    symbol: Symbol,
+    place: Callable[[Jet], tuple[int, int] | None],
+) -> Tie | None:
+    """The highest part of a condition, ``at`` a point and its normal; None where it has none.
+
+    ``place`` gives the sector and the unknown that it speaks of, or None where that is not beside the point.
+    """
+    a = r.coefficients(at[0][None, :], at[1][None, :])[:, 0]
+    places = [place(j) for j in r.jets]
+    if not np.isfinite(a).all() or None in places:
         return None
-    terms = [(j, float(c)) for j, c in zip(r.linear, a, strict=True) if c]
-    order = max((sum(j.alpha) - symbol.degrees[j.unknown] for j, _ in terms), default=-1)
-    if order < 0 or any(sum(j.alpha) - symbol.degrees[j.unknown] >= order for j in r.nonlinear):
+    orders = [sum(j.alpha) - symbol.degrees[p[1]] for j, p in zip(r.jets, places, strict=True) if p]
+    count = len(r.linear)
+    most = max((o for o, c in zip(orders, a, strict=False) if c), default=-1)
+    if most < 0 or any(o >= most for o in orders[count:]):
         return None
-    return Tie(
-        angle,
-        tuple(
-            (0, j.unknown, j.alpha, c) for j, c in terms if sum(j.alpha) - symbol.degrees[j.unknown] == order
-        ),
-    )
+    terms = zip(r.linear, places, orders, a, strict=False)
+    return Tie(angle, tuple((*p, j.alpha, float(c)) for j, p, o, c in terms if p and c and o == most))
 
 
 def _meets_again(point: Array, middle: float, angle: float, domain: Domain, size: float) -> bool:

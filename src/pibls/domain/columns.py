@@ -19,7 +19,7 @@ from pibls.domain.face import Face, bisected
 from pibls.domain.gauss import Rule, gauss
 from pibls.domain.protocol import Domain, box_of, faces_of
 
-_LOOKED = 256  # places at which a face is looked at, at least
+LOOKED = 256  # places at which a face, or a line through a shape, is looked at, at least
 _BISECTIONS = 100
 _LEVEL = 1e-9  # a normal that is flatter than this belongs to a horizontal side
 _TURNS = 1e-2  # … and at the end of a stretch, one that is flatter than this to a turning point
@@ -129,7 +129,7 @@ def _heights(low: float, high: float, n: int, first: bool, last: bool) -> tuple[
 
 def _rises(face: Face) -> list[_Rise]:
     knots, corners = knots_of(face)
-    many = max(_LOOKED, len(knots))
+    many = max(LOOKED, len(knots))
     u = np.unique(np.concatenate([np.linspace(0.0, 1.0, many + 1), knots]))
     places = 0.5 * (u[1:] + u[:-1])
     sign = _sense(face, places)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.box import Box
-from pibls.domain.face import Boundary, Face, Keep
+from pibls.domain.face import ON, Boundary, Face, Keep
 from pibls.domain.frame import owned
 from pibls.domain.piece import Piece
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, within
@@ -18,7 +18,6 @@ from pibls.domain.shape import FullyKnown
 
 _WIDER = 0.02  # of the cell: the ends of a clipped curve are found roughly, and must not be missed
 _SEEN = np.linspace(0.0, 1.0, 129)
-_BESIDE = 1e-9  # of the domain: as far inside of it is a point of its boundary looked for
 
 
 class Cut(FullyKnown):
@@ -27,7 +26,7 @@ class Cut(FullyKnown):
     def __init__(self, domain: Domain, box: Array) -> None:
         self.domain, self.box, self.bounds = domain, box, box
         self.coordinates = tuple(domain.coordinates)
-        self._step = _BESIDE * lengths_of(domain)
+        self._step = ON * lengths_of(domain)
         self._cell = Box({s: (a, b) for s, (a, b) in zip(self.coordinates, box.tolist(), strict=True)})
 
     @cached_property
@@ -47,7 +46,7 @@ class Cut(FullyKnown):
     @cached_property
     def faces(self) -> tuple[Face, ...]:
         """Its sides, and the domain's faces in it: where they cross its sides, they end."""
-        (low, high), nothing = self._wider(_BESIDE).T, np.empty((0, len(self.box)))
+        (low, high), nothing = self._wider(ON).T, np.empty((0, len(self.box)))
 
         def inside(found: Boundary) -> Mask:
             return np.asarray(np.all((low <= found.points) & (found.points <= high), axis=1))
@@ -57,7 +56,7 @@ class Cut(FullyKnown):
     @cached_property
     def is_crossed(self) -> bool:
         """Whether the boundary of the domain goes through the cell, and not along its sides."""
-        low, high = self._wider(-_BESIDE).T
+        low, high = self._wider(-ON).T
         for face in self.near:
             X = face.at(_SEEN[:, None]).points if face.dimension == 1 else face.dense()
             if np.any(np.all((low < X) & (high > X), axis=1)):
@@ -88,7 +87,7 @@ def bounded(space: Any) -> tuple[tuple[Face, ...], Keep]:
     if not isinstance(space, Piece):
         return faces_of(space), lambda found: np.ones(len(found.points), dtype=np.bool_)
     size = float((space.bounds[:, 1] - space.bounds[:, 0]).min())
-    return faces_of(space.domain), lambda found: space.locates(found.points - _BESIDE * size * found.normals)
+    return faces_of(space.domain), lambda found: space.locates(found.points - ON * size * found.normals)
 
 
 def middles(space: Any) -> Array:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
 from pibls.domain.cuts import CutLine
-from pibls.domain.face import Boundary, Face
+from pibls.domain.face import ON, Boundary, Face
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
 
 Numbers = npt.NDArray[np.intp]
@@ -39,7 +39,6 @@ _CIRCLES = {2: 9, 3: 1}  # in one gap; in space its middle is not known well eno
 _SMALLEST = 0.15  # of them, over the largest
 _HELD = 0.4  # of a radius: what of the middle line is nearer to its centre a circle serves
 _APART = 0.02  # of the largest radius: how far from the others a place of the middle line needs its own
-_ON_LINE = 1e-9  # of the domain
 _KINK = 0.9  # the slope of a distance is 1 but for its kinks
 
 
@@ -244,7 +243,7 @@ def _lines(cuts: Sequence[CutLine], domain: Domain) -> tuple[CutLine, ...]:
     """One cut of each line."""
     out: list[CutLine] = []
     for cut in cuts:
-        if not any(cut.is_on_line_of(line, _ON_LINE * float(lengths_of(domain).max())) for line in out):
+        if not any(cut.is_on_line_of(line, ON * float(lengths_of(domain).max())) for line in out):
             out.append(cut)
     return tuple(out)
 
@@ -260,7 +259,7 @@ def _joined(parts: Parts, domain: Domain, cuts: Sequence[CutLine]) -> Numbers:
         X = line.through(box_of(domain)).points
         X = X[np.asarray(domain.contains(X), dtype=bool)]
         for cut in cuts:
-            X = X[~cut.holds(X, 10 * _ON_LINE * size)]
+            X = X[~cut.holds(X, 10 * ON * size)]
         if not len(X):
             continue
         step = 2e-7 * size * np.array([-line.along[1], line.along[0]])

@@ -9,12 +9,10 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.division import Division
-from pibls.domain.face import Boundary, Face
+from pibls.domain.face import Boundary, Face, drawn_within
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
-
-_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -69,24 +67,15 @@ class Piece(FullyKnown):
         return np.asarray(self.division.locate(known) == self.number, dtype=np.bool_)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
-        low, high = self.bounds.T
-        found: list[Array] = []
-        missing = n
-        for _ in range(_ROUNDS):
-            X = rng.uniform(low, high, (4 * n + 64, len(low)))
-            found.append(X[self.contains(X)][:missing])
-            missing -= len(found[-1])
-            if not missing:
-                return np.concatenate(found)
-        if missing == n:
+        X = drawn_within(self.contains, self.bounds, 0.3, n, rng)
+        if not len(X):
             raise ProblemError(
                 "domain",
                 expected="materials that are not too thin to find a point in",
-                got=f"one of which nothing was found among {_ROUNDS * (4 * n + 64)} points",
+                got="one of which nothing was found among many points",
                 remedy="Leave the thin layer out, or make it wider.",
             )
-        X = np.concatenate(found)
-        return X[rng.integers(len(X), size=n)]
+        return X if len(X) == n else X[rng.integers(len(X), size=n)]
 
     def boundary(self, n: int, rng: np.random.Generator) -> Boundary:
         return self.domain.boundary(n, rng)

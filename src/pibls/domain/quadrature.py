@@ -19,7 +19,7 @@ from pibls.arrays import Array
 from pibls.domain.arc import Arc
 from pibls.domain.ball import Ball, Sphere
 from pibls.domain.box import Box
-from pibls.domain.columns import in_columns, knots_of
+from pibls.domain.columns import LOOKED, in_columns, knots_of
 from pibls.domain.cut import Cut
 from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
@@ -33,7 +33,6 @@ from pibls.domain.revolution import Revolution
 from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
 
-_LOOKED = 256  # places on a line that are asked whether they lie inside
 _BISECTIONS = 50
 _FEW_TURNS, _ZOOMS = 64, 4
 _SETTLED = 1e-13
@@ -184,7 +183,7 @@ def _lines(contains: Any, box: Array, n: int) -> Rule:
     across = _panels(box[1:], panels) if d != 2 else _between_turns(contains, box, n)
     m = len(across.weights)
     # A line that is shorter than their distance is not seen: that must not be the same in two rules.
-    u = np.linspace(low, high, (_LOOKED if d != 2 else 8 * (_LOOKED + n)) + 1)
+    u = np.linspace(low, high, (LOOKED if d != 2 else 8 * (LOOKED + n)) + 1)
     middles = 0.5 * (u[1:] + u[:-1])
 
     def asked(rows: Any, x: Array) -> Any:
@@ -213,7 +212,7 @@ def _between_turns(contains: Any, box: Array, n: int) -> Rule:
     There the ends of a line move like a square root, which a substitution makes smooth.
     """
     (left, right), (low, high) = box
-    looked = _LOOKED + 2 * n
+    looked = LOOKED + 2 * n
     x = left + (right - left) * (np.arange(looked) + 0.5) / looked
 
     def asked(x: Array, y: Array) -> Any:
@@ -256,7 +255,7 @@ def _turn(asked: Any, x: Array, masks: Any, ends: Array) -> float:
                 b = c
         step = float(places[1] - places[0])
         here = a
-        places = np.linspace(seen[0] - step, seen[-1] + step, _LOOKED + 1)
+        places = np.linspace(seen[0] - step, seen[-1] + step, LOOKED + 1)
         changed = np.arange(len(places))
     return 0.5 * (a + b)
 

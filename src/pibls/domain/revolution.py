@@ -13,7 +13,7 @@ from pibls.arrays import Array, Mask
 from pibls.domain.audit import check_domain
 from pibls.domain.checks import coordinate, distinct, mentioned, signed_in
 from pibls.domain.cloud import Cloud
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.face import ON, Boundary, Face, draw
 from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of
@@ -21,7 +21,6 @@ from pibls.domain.surface import Surface
 from pibls.errors import ProblemError
 
 _STEPS = 512
-_ON_AXIS = 1e-9
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -58,7 +57,7 @@ class Revolution(Shape):
                 remedy="Name the distance r: a profile in (r, z) becomes a body in (x, y, z).",
             )
         low, high = box_of(profile)[0]
-        if low < -_ON_AXIS * (high - low):
+        if low < -ON * (high - low):
             raise ProblemError(
                 "revolved: profile",
                 expected=f"{profile.coordinates[0]} >= 0, the distance from the axis",
@@ -88,7 +87,7 @@ class Revolution(Shape):
         if not all(face.has_chart for face in sides):
             return (Cloud(self),)
         reach = self.bounds[0][1]
-        return tuple(Patch(Revolved(face)) for face in sides if face.dense()[:, 0].max() > _ON_AXIS * reach)
+        return tuple(Patch(Revolved(face)) for face in sides if face.dense()[:, 0].max() > ON * reach)
 
     def interior(self, n: int, rng: np.random.Generator) -> Array:
         """A point of the profile stands for a circle: the further out, the longer."""

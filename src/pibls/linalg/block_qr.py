@@ -120,15 +120,6 @@ class BlockFactorization:
     def rank(self) -> int:
         return self.matrix.shape[1]
 
-    @property
-    def fronts(self) -> list[Front]:
-        """All of them, fetched."""
-        layout = self.matrix.layout
-        found = self.matrix.engine.get(self.held)
-        by_number = {f: front for b, mine in zip(layout.bundles, found, strict=True)
-                     for f, front in zip(b.fronts, mine, strict=True)}  # fmt: skip
-        return [by_number[f] for f in range(len(layout.plans))]
-
     def apply(self, b: Array) -> Array:
         A, call = self.matrix, self.matrix.engine.call
         layout = A.layout
@@ -150,24 +141,3 @@ class BlockFactorization:
             for p, y in mine.items():
                 w[layout.columns[p]] = y / self.column_scale[p]
         return w
-
-    def leverage(self, values: Array) -> Array:
-        """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""
-        from scipy.linalg import lapack
-
-        layout = self.matrix.layout
-        left = {
-            p: (values[:, columns] / lengths).T
-            for p, (columns, lengths) in enumerate(zip(layout.columns, self.column_scale, strict=True))
-        }
-        squares = np.zeros(len(values))
-        for plan, front in zip(layout.plans, self.fronts, strict=True):
-            mine = np.concatenate([left.pop(p) for p in plan.own])
-            y = lapack.dtrtrs(front.triangle, mine, trans=1)[0]
-            squares += np.einsum("ij,ij->j", y, y)
-            start = 0
-            for p in plan.neighbours:
-                width = len(left[p])
-                left[p] = left[p] - front.beside[:, start : start + width].T @ y
-                start += width
-        return np.sqrt(squares)

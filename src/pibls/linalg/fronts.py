@@ -70,11 +70,11 @@ class Front:
 def planned(
     touched: Sequence[tuple[int, ...]], parts: int, groups: Sequence[tuple[int, ...]] = ()
 ) -> list[FrontPlan]:
-    """The fronts in the order of elimination; without groups, parts with the fewest neighbours go first.
+    """The fronts in the order of elimination; without groups, one part after another.
 
     ``touched`` are the parts that each strip of rows touches.
     """
-    groups = groups or tuple((p,) for p in _minimum_degree(touched, parts))
+    groups = groups or tuple((p,) for p in range(parts))
     place = {p: i for i, group in enumerate(groups) for p in group}
     rank = {p: i for i, p in enumerate(place)}  # a triangle stays one in every front that it is handed to
     strips: list[list[int]] = [[] for _ in groups]
@@ -91,21 +91,6 @@ def planned(
         if neighbours:
             handed[place[neighbours[0]]].append(i)
     return out
-
-
-def _minimum_degree(touched: Sequence[tuple[int, ...]], parts: int) -> list[int]:
-    near: list[set[int]] = [set() for _ in range(parts)]
-    for found in touched:
-        for p in found:
-            near[p] |= set(found) - {p}
-    left, order = set(range(parts)), []
-    while left:
-        p = min(left, key=lambda q: (len(near[q]), q))
-        order.append(p)
-        left.discard(p)
-        for q in near[p]:
-            near[q] = (near[q] | near[p]) - {p, q}
-    return order
 
 
 def eliminate(

@@ -116,19 +116,16 @@ class Kronecker:
         others = [a for i, a in enumerate(self.axes) if i != last]
         R = np.array(np.moveaxis(R, last, 0), dtype=complex)
         mine, values = self.axes[last], self.axes[last].values + shift
-        if len(others) == 2 and not any(a.triangle is not None for a in others):
-            total = others[0].values[:, None] + others[1].values
-            for k in range(len(R) - 1, -1, -1):
-                if mine.triangle is not None and k + 1 < len(R):
-                    R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
-                R[k] /= total + values[k]
-            return np.moveaxis(R, 0, last)
+        apart = all(a.triangle is None for a in others)
+        total = others[0].values[:, None] + others[1].values
         first, second = (_square(a) for a in others)
         for k in range(len(R) - 1, -1, -1):
             if mine.triangle is not None and k + 1 < len(R):
                 R[k] -= np.tensordot(mine.triangle[k, k + 1 :], R[k + 1 :], axes=1)
-            shifted = first + values[k] * np.eye(len(first))
-            R[k] = _plane(shifted, second, R[k])
+            if apart:
+                R[k] /= total + values[k]
+            else:
+                R[k] = _plane(first + values[k] * np.eye(len(first)), second, R[k])
         return np.moveaxis(R, 0, last)
 
 

@@ -11,6 +11,7 @@ from pibls.diagnose.holes import Around
 from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.bench import Bench
+from pibls.search.boxed import boxed_in
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Plan
@@ -88,15 +89,22 @@ class Search:
 
     def _divided(self) -> list[Plan]:
         """Plans that divide the domain, or follow an evolution."""
-        from pibls.search.boxes.plan import ProductPlan
         from pibls.search.cells.plan import CellPlan
 
         divided = [
             *self._followed(),
-            ProductPlan(self.bench, self.budget, guess=self.guess),
+            *self._products(),
             CellPlan(self.bench, self.budget, guess=self.guess),
         ]
         return [plan for plan in divided if plan.offer() is not None]
+
+    def _products(self) -> list[Plan]:
+        """Products along the axes, which take half a second to import: where there is no box, none."""
+        if boxed_in(self.bench) is None:
+            return []
+        from pibls.search.boxes.plan import ProductPlan
+
+        return [ProductPlan(self.bench, self.budget, guess=self.guess)]
 
     def _followed(self) -> list[Plan]:
         """Plans that follow an evolution, which take a while to import: where there is none, none."""
@@ -269,10 +277,8 @@ class Search:
         return min(having, key=self._rank)
 
     def _rank(self, plan: Plan) -> tuple[float, float]:
-        """An estimate counts where the equations hold at all."""
         found = _of(plan)
-        fits = found.relative <= self.bench.limits.fits
-        return plan.excess(found, plan.error) if fits else math.inf, found.relative
+        return plan.excess(found, plan.error), found.relative
 
     @property
     def found(self) -> Attempt | None:

@@ -112,8 +112,11 @@ class Plan(ABC):
         return self.excess(self.best, self.error) <= self.bench.limits.reach * self.bench.tol
 
     def excess(self, found: Attempt, error: ErrorEstimate) -> float:
-        """The largest estimated error of an unknown, in units of what it is measured against."""
-        if not error.checked or not np.isfinite(error.max):
+        """The largest estimated error of an unknown, in units of what it is measured against.
+
+        An estimate counts where the equations hold at all.
+        """
+        if not error.checked or not np.isfinite(error.max) or found.relative > self.bench.limits.fits:
             return math.inf
         scales = self.scales(found)
         shares = [

@@ -338,10 +338,16 @@ class WavePlan(Plan):
             self.bench.moved.append(second.probed.rounding / second.sizes)
 
     def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether pieces gained nothing by a doubling: there is no other way that would."""
-        if self.bench.pieced is None or last is None:
+        """Whether pieces gained nothing by a doubling: there is no other way that would. Or waves lost by it.
+
+        What rounding leaves of a sixth derivative grows with the width: the narrower solution is better.
+        """
+        if last is None:
             return False
-        return now.relative > self.bench.limits.flat * last.relative
+        limits = self.bench.limits
+        if self.bench.pieced is None:
+            return last is self.best and last.relative < min(limits.holds, limits.slow * now.relative)
+        return now.relative > limits.flat * last.relative
 
     @property
     def is_last_word(self) -> bool:  # type: ignore[override]

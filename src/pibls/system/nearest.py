@@ -8,7 +8,7 @@ the operator is no such sum, that is what makes it nearly the identity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import legendre
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.products import Linear, ProductRows, ProductStatement
+from pibls.system.products import Linear, ProductRows
 
 _ROUNDS = 8  # of fitting ρ
 SAME = 1e-13
@@ -81,7 +81,10 @@ class Nearest:
         scales, places = [rho], []
         ends: list[list[Array]] = [[] for _ in rows.axes]
         for side, g, a in zip(rows.boxed.sides, rows.groups[1:], linear.coefficients[1:], strict=True):
-            scale, row, uniform = _condition(rows, side.axis, g, a)
+            at_end = {order: T[0] for order, T in g.tables[0][side.axis].items()}
+            along_side = [(alpha, c) for (_, alpha), c in zip(g.terms, a, strict=True)]
+            lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
+            scale, row, uniform = row_of(along_side, lengths, side.axis, at_end.__getitem__)
             if not row.any():
                 return None
             exact = exact and uniform
@@ -168,21 +171,24 @@ def at_ends(values: Array, conditions: Array, smooth: Array) -> tuple[Array, Arr
         return None
 
 
-def _condition(rows: ProductRows, axis: int, g: ProductStatement, a: Array) -> tuple[Array, Array, bool]:
-    """What a condition is divided by, the same everywhere then as a row (functions,), and whether it is."""
-    lengths = rows.boxed.box[:, 1] - rows.boxed.box[:, 0]
-    tables, alphas = g.tables[0][axis], [alpha for _, alpha in g.terms]
-    natural = np.array([np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha in alphas])
-    scale = np.abs(a * natural.reshape(-1, *(1,) * (a.ndim - 1))).max(axis=0)
+def row_of(
+    terms: Sequence[tuple[MultiIndex, Array]], lengths: Array, axis: int, at_end: Callable[[int], Array]
+) -> tuple[Array, Array, bool]:
+    """What a condition on a side is divided by, the same everywhere then as a row, and whether it is.
+
+    ``terms`` are its coefficients all along the side; ``at_end`` gives a derivative of the functions there.
+    """
+    sizes = [np.abs(c) * np.prod(lengths ** -np.array(alpha, dtype=float)) for alpha, c in terms]
+    scale = np.max(sizes, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    row, uniform = np.zeros(tables[0].shape[1]), True
-    for alpha, c in zip(alphas, a / scale, strict=True):
+    row, uniform = np.zeros_like(at_end(0)), True
+    for alpha, c in ((alpha, c / scale) for alpha, c in terms):
         if sum(alpha) != alpha[axis]:
             uniform = uniform and not c.any()
             continue
         mean = float(c.mean())
         uniform = uniform and bool(np.abs(c - mean).max() <= SAME * np.abs(c).max())
-        row += mean * tables[alpha[axis]][0]
+        row += mean * at_end(alpha[axis])
     return scale, row, uniform
 
 

@@ -17,7 +17,7 @@ from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import along
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Lines, LineStatement
-from pibls.system.nearest import SAME, Span, at_ends
+from pibls.system.nearest import Span, at_ends, row_of
 
 Complex = npt.NDArray[np.complex128]
 
@@ -91,18 +91,12 @@ class Bound:
 
 
 def _condition(g: LineStatement, W: Array, k: int, side: Side, frame: Frame) -> tuple[Array, Array, bool]:
-    """What the rows of a side are divided by, the same everywhere then as a row, and whether they are."""
-    natural = np.array([np.prod(frame.half ** -np.array(alpha, dtype=float)) for _, _, alpha, _ in g.terms])
-    own = [unknown == k for _, unknown, _, _ in g.terms]
-    scale = np.abs(W * natural[:, None])[own].max(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    i, end = side.axis, 2.0 * side.end - 1.0
-    row, uniform = np.zeros(frame.sizes[i]), True
-    for (_, unknown, alpha, _), c in zip(g.terms, W / scale, strict=True):
-        if unknown != k or sum(alpha) != alpha[i]:
-            uniform = uniform and not c.any()
-            continue
-        mean = float(c.mean())
-        uniform = uniform and bool(np.abs(c - mean).max() <= SAME * np.abs(c).max())
-        row += mean * legendre(np.array([end]), frame.sizes[i], alpha[i])[0] / frame.half[i] ** alpha[i]
-    return scale, row, uniform
+    """The rows of a side as one, of the unknown k; what it says of others is no part of it."""
+    i, end = side.axis, np.array([2.0 * side.end - 1.0])
+
+    def at_end(order: int) -> Array:
+        return np.asarray(legendre(end, frame.sizes[i], order)[0] / frame.half[i] ** order)
+
+    each = [(unknown == k, alpha, c) for (_, unknown, alpha, _), c in zip(g.terms, W, strict=True)]
+    scale, row, uniform = row_of([(alpha, c) for own, alpha, c in each if own], frame.half, i, at_end)
+    return scale, row, uniform and not any(c.any() for own, _, c in each if not own)

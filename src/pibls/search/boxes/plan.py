@@ -20,6 +20,7 @@ from pibls.arrays import Array
 from pibls.linalg.kronecker import along
 from pibls.linalg.threads import sensible_threads
 from pibls.search.attempt import Attempt, judge, misfits
+from pibls.search.boxed import boxed_in
 from pibls.search.boxes.axes import Axes, first_axes, spectra_of, tail_of
 from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
@@ -53,12 +54,7 @@ class ProductPlan(Plan):
     """… and the one before."""
 
     def __post_init__(self) -> None:
-        bench = self.bench
-        if bench.evolution is None and bench.pieced is None and bench.lowered.dimension in PRODUCTS.usual:
-            known = bench.kept.get("boxed")
-            if known is None or known[0] is not bench.lowered:
-                known = bench.kept["boxed"] = bench.lowered, Boxed.of(bench.lowered, bench.domain, bench.box)
-            self.boxed = known[1]
+        self.boxed = boxed_in(self.bench)
 
     @property
     def made_no_progress(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from pibls.search.evolution import Evolution
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, coefficients_of
 from pibls.search.evolutions.tails import natural_of, noise_of, spectra
-from pibls.search.thresholds import MARCH
+from pibls.search.thresholds import BENCH, MARCH
+from pibls.space.tree import Numbers
 from pibls.system.lines import Lines
 
 
@@ -44,11 +46,36 @@ class Beginning:
         assert lowered.unknowns == rates.shape[2]
         return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
 
+    def unresolved(self, state: State) -> Array:
+        """What is left out of a beginning, relative: (cells, axes).
+
+        What none of its points has seen, is in no series: a narrow cloud is looked for between them.
+        """
+        across = spectra(state.resolution, state.rates)
+        if len(self.places.free) > 1:
+            return across
+        X, given = self._scanned
+        cells = state.resolution.tree.locate(X)
+        off = np.abs(values_at(self.places, state, X, cells) - given)
+        sizes = np.maximum(np.abs(given).max(axis=2, keepdims=True), 1e-300)
+        missed = np.zeros(len(across))
+        np.maximum.at(missed, cells, (off / sizes).max(axis=(0, 1)))
+        return np.maximum(across, np.where(missed > MARCH.noise, missed, 0.0)[:, None])
+
+    @cached_property
+    def _scanned(self) -> tuple[Array, Array]:
+        """Many places on a line, and what is given there."""
+        e, box = self.places.evolution, self.places.bench.box
+        X = np.full((BENCH.scanned, len(box)), e.start)
+        axis = self.places.free[0]
+        X[:, axis] = box[axis, 0] + np.ptp(box[axis]) * (np.arange(len(X)) + 0.5) / len(X)
+        return X, np.nan_to_num(given_at(self.places.bench.lowered, e, X))
+
     def misfit(self, state: State, lines: Lines, t: float, known: Array) -> float:
         """How far a beginning at a time is from what holds at the sides and between the cells, relative.
 
-        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what is left of a pulse
-        whose time has not come is nothing.
+        ``known`` is how large each unknown is, or becomes, elsewhere: next to a string at rest, what there
+        is of a pulse whose time has not come is nothing.
         """
         e, found = self.places.evolution, state.resolution
         rates = [r[..., None] for r in state.rates]
@@ -97,6 +124,14 @@ def given_at(lowered: LoweredProblem, e: Evolution, X: Array) -> Array:
     return out
 
 
+def values_at(places: Places, state: State, X: Array, cells: Numbers) -> Array:
+    """∂_t^a u at points of a line, each in its cell: (rates, unknowns, N)."""
+    spots = places.spots(X, cells, state.resolution)
+    table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)
+    owners = np.zeros(len(X), dtype=np.intp) if spots.cells is None else spots.cells
+    return np.asarray(np.einsum("xn,axkn->akx", table, state.rates[:, owners]))
+
+
 def moved(places: Places, state: State, resolution: Resolution) -> State:
     """The same functions at another resolution."""
     if state.resolution == resolution:
@@ -107,10 +142,6 @@ def moved(places: Places, state: State, resolution: Resolution) -> State:
     if len(old.sizes) > 1:
         values = places.values(state.rates, old, resolution)
         return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
-    cells = old.tree.locate(X)
-    spots = places.spots(X, cells, old)
-    table = spots.tables((0,) * len(places.free)).reshape(len(X), -1)
-    owners = np.zeros(len(X), dtype=np.intp) if spots.cells is None else spots.cells
-    values = np.einsum("xn,axkn->akx", table, state.rates[:, owners])
+    values = values_at(places, state, X, old.tree.locate(X))
     values = values.reshape(*values.shape[:2], len(resolution.tree), -1).transpose(0, 2, 1, 3)
     return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))

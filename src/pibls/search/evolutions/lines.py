@@ -145,7 +145,7 @@ class LineFollower(March[Held, Resolution]):
         first = self._grading.first(self.functions, True)
         most = Resolution(first.tree, (LINES.most_waves,), first.repeated)
         state = self._beginning.at(most)
-        left = float(spectra(most, state.rates).max())
+        left = float(self._beginning.unresolved(state).max())
         # What is carried along is no smaller in cells.
         return left <= self.demand.tail or (left <= LINES.seam * self.demand.tail and self._travels(state))
 
@@ -185,7 +185,7 @@ class LineFollower(March[Held, Resolution]):
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
         wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
         while True:
-            across = spectra(state.resolution, state.rates)
+            across = self._beginning.unresolved(state)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
             if across.max() <= wanted or finer is None:
                 return state
