@@ -167,6 +167,13 @@ def test_the_beginning_is_resolved(tails: list[float], rounds: int, monkeypatch:
     assert made._resolved(_Resolved(0, (False,))).resolution == rounds
 
 
+def test_a_beginning_that_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = follower()
+    _beginning(made, [0.6**i for i in range(900)], monkeypatch)
+    state = made._resolved(_Resolved(0, (False,)))
+    assert 8 <= state.resolution <= 30
+
+
 @pytest.mark.parametrize(("gain", "tail", "kept"), [(2.0, 1e-8, 0), (6.0, 1e-8, 2), (2.0, 1e-7, 3)])
 def test_a_seam_is_left_as_it_is(
     gain: float, tail: float, kept: int, monkeypatch: pytest.MonkeyPatch

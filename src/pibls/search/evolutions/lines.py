@@ -184,11 +184,11 @@ class LineFollower(March[Held, Resolution]):
         """The beginning, at a resolution that has it, as far as it can be had."""
         # What is left out here stays in a wave for ever: it has to be below what windows may leave.
         wanted = max(LINES.begun[len(state.resolution.sizes) > 1] * self.demand.tail, 1e-14)
-        while True:
+        for _ in range(LINES.rounds):
             across = self._beginning.unresolved(state)
             finer = self._grading.refined(state.resolution, across / wanted, np.zeros(len(across)))
             if across.max() <= wanted or finer is None:
-                return state
+                break
             before, state = state, self._beginning.at(finer)
             if across.max() <= MARCH.noise and spectra(finer, state.rates).max() > 0.5 * across.max():
                 self._rounding = 3.0 * float(across.max())
@@ -198,6 +198,7 @@ class LineFollower(March[Held, Resolution]):
                 if gained < LINES.rough_gain:
                     self._seam = 2.0 * float(across.max())
                     return before
+        return state
 
     def _window(self, held: Held, t: float, h: float) -> tuple[Window, Held, float] | str:
         state, past = held

@@ -135,6 +135,8 @@ class LineThresholds:
     begun: tuple[float, float] = (1e-3, 0.03)
     """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
     for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
+    rounds: int = 14
+    """Divisions until the beginning is resolved: a jump that nothing tells of is never."""
     first: tuple[float, float] = (1e-7, 1e-11)
     """The first window of such a beginning, of the whole time: in one piece, and in cells."""
     layer: tuple[float, float] = (0.1, 1e-4)
