@@ -183,6 +183,30 @@ def test_ends_of_newton_that_are_one(value: float, stuck: bool) -> None:
     assert one.is_stuck is stuck
 
 
+@pytest.mark.parametrize(
+    ("remaining", "status", "over"),
+    [
+        (math.inf, Status.STALLED, True),
+        (math.inf, Status.STEP_LIMIT, True),
+        (9.0, Status.STALLED, False),
+        (math.inf, Status.SOLVED, False),
+    ],
+)
+def test_nothing_more_is_tried_where_newton_ends_nowhere_and_nobody_hopes(
+    remaining: float, status: Status, over: bool
+) -> None:
+    """Δu + 10 eᵘ = 0 has no solution: cells went on for minutes, by what indicators said of no solution."""
+    v = sp.Function("u")(x, y)
+    square = pibls.Box({x: (0, 1), y: (0, 1)})
+    equation = v.diff(x, 2) + v.diff(y, 2) + 10 * sp.exp(v)
+    one = stub()
+    one.bench = plan(problem=pibls.Problem(square, [equation], [pibls.Dirichlet(v, 0)])).bench
+    one.marks.extend([0.3] * 4)
+    ended = Outcome(np.zeros(4), 0.0, 1, status)
+    one.seen.extend(replace(found(0.3, value), outcome=ended) for value in (2.0, 1.0))
+    assert Search(one.bench, one.budget)._is_stuck([(one, Offer(1.0, remaining))]) is over
+
+
 @pytest.mark.parametrize(("times", "within"), [(10.0, True), (100.0, False)])
 def test_one_more_attempt_where_little_is_missing(times: float, within: bool) -> None:
     one = stub(left=times * 1e-10)

@@ -14,7 +14,7 @@ from pibls.search.bench import Bench
 from pibls.search.boxed import boxed_in
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.estimate import UNCHECKED, ErrorEstimate
-from pibls.search.plan import Plan
+from pibls.search.plan import Offer, Plan
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import LOOP, PRODUCTS
 from pibls.search.waves import WavePlan
@@ -161,7 +161,7 @@ class Search:
             if self.around is not None and all(offer.remaining > LOOP.soon for _, offer in offers):
                 self._look_around(self.around())
                 continue
-            if not offers or self._is_stuck([plan for plan, _ in offers]):
+            if not offers or self._is_stuck(offers):
                 self._at_the_end()
                 return
             known = self.found is not None
@@ -202,11 +202,13 @@ class Search:
                 self.status, self.winner = plan.status, plan
                 return
 
-    def _is_stuck(self, plans: list[Plan]) -> bool:
-        """Whether all that is left would only find again what is no solution."""
+    def _is_stuck(self, offers: list[tuple[Plan, Offer]]) -> bool:
+        """Whether all that is left found nothing, and has no hope or would only find the same again."""
         if self.bench.lowered.is_linear or self.bench.evolution is not None:
             return False
-        return any(plan.is_stuck for plan in plans) and all(plan.finds_nothing for plan in plans)
+        hopeless = all(math.isinf(offer.remaining) for _, offer in offers)
+        nothing = all(plan.finds_nothing for plan, _ in offers)
+        return nothing and (hopeless or any(plan.is_stuck for plan, _ in offers))
 
     def _look_around(self, bench: Bench | None) -> None:
         """Try waves around the holes too."""

@@ -17,6 +17,8 @@ from pibls.search.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.thresholds import LOOP
 from pibls.status import Status
 
+_UNSOLVED = (Status.STALLED, Status.STEP_LIMIT)
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -77,7 +79,7 @@ class Plan(ABC):
     @property
     def finds_nothing(self) -> bool:
         """Whether Newton's method ended nowhere, several times, and no closer than before."""
-        return self.made_no_progress and all(a.outcome.status is Status.STALLED for a in self.seen)
+        return self.made_no_progress and all(a.outcome.status in _UNSOLVED for a in self.seen)
 
     @property
     def is_stuck(self) -> bool:

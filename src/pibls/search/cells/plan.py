@@ -102,7 +102,8 @@ class CellPlan(Plan):
         expected = work * (self.sized.work / done) ** 1.3
         needed = max(math.log10(max(worst, 1e-300) / self.bench.tol), 0.0)
         rounds = max(needed / max(self._rate, 0.2), 1.0)
-        return Offer(expected, expected * min(rounds, 20.0))
+        # Where Newton's method ends nowhere, indicators say nothing of what is left.
+        return Offer(expected, math.inf if self.finds_nothing else expected * min(rounds, 20.0))
 
     def hear_of(self, found: Attempt | None) -> None:
         self.start = self.start or found
