@@ -63,20 +63,13 @@ def test_a_beginning_that_is_hard_is_taken_for_one_that_does_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("name", "since", "windows", "accepted"),
-    [
-        ("rod", 5e-4, 5, True),
-        ("rod", 0.05, 5, False),
-        ("rod", 5e-4, 90, False),
-        ("rod", 5e-4, 20, True),
-        ("plate", 0.05, 5, True),
-        ("plate", 0.3, 5, False),
-    ],
+    ("name", "since", "accepted"),
+    [("rod", 5e-5, True), ("rod", 5e-3, False), ("plate", 0.05, True), ("plate", 0.3, False)],
 )
 def test_after_a_while_what_is_not_resolved_is_none(
-    name: str, since: float, windows: int, accepted: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, since: float, accepted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lengths, made = tried(monkeypatch, name, t=since, windows=windows)
+    lengths, made = tried(monkeypatch, name, t=since, windows=5)
     assert (made[0] == "accepted") is accepted
     if name == "rod":
         assert 0.1 * since < lengths[-1] < 0.4 * since  # shorter ones are not tried in the layer
@@ -114,7 +107,7 @@ def test_kinks_are_followed_as_well_as_so_many_windows_can(
 
 
 def test_when_a_matrix_nearer_to_the_solution_is_wanted() -> None:
-    for ratio, wanted in ((0.1, False), (0.4, True)):
+    for ratio, wanted in ((0.2, False), (0.8, True)):
         going = Contraction()
         going.hear(1.0)
         going.hear(ratio)
@@ -151,7 +144,7 @@ def windowed(
 
 
 def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, said, ended = windowed(0.58, 100, monkeypatch)
+    _, said, ended = windowed(0.48, 100, monkeypatch)
     assert not ended
     assert 20 <= said.count("step") <= 60
     assert said.count("factored") == 1
@@ -165,7 +158,7 @@ def test_steps_of_means_over_space(monkeypatch: pytest.MonkeyPatch) -> None:
     solver, said, _ = windowed(0.8, 300, monkeypatch)
     assert said.count("factored") > 1
     assert solver._varied  # the next matrices are whole ones
-    _, said, ended = windowed(0.8, 900, monkeypatch)
+    _, said, ended = windowed(0.8, 1000, monkeypatch)
     assert not ended
     assert len(said) <= 4
 

@@ -16,7 +16,6 @@ from pibls.search.evolutions.march import (
     Course,
     Easing,
     NoWindowError,
-    faded,
     left_by_newton,
     lengthened,
     shortened,
@@ -28,14 +27,14 @@ from tests.marched import ASKED, bench_of, follower, places_of
 # -- what all ways share --
 
 
-@pytest.mark.parametrize(("length", "enough"), [(3e-14, False), (3e-13, True)])
+@pytest.mark.parametrize(("length", "enough"), [(3e-13, False), (3e-12, True)])
 def test_the_shortest_window(length: float, enough: bool) -> None:
     assert (Course(0.0, 1.0).reached(0.0, length) is not None) is enough
 
 
 def test_the_next_length() -> None:
     assert 0.3 < shortened(ASKED, 1e3 * ASKED.tail, 0.0, 8) < 0.5
-    assert 2.0 < lengthened(1e-12, 3e-15, 8, 1.25) < 5.0  # a tail that says nothing
+    assert 2.0 < lengthened(1e-12, 0.0, 8, 1.25) < 5.0
     assert 0.7 < lengthened(3e-14, 3e-14, 8, 1.25) < 0.95
     assert 1.2 < lengthened(3e-12, 3e-14, 10, 1.25) < 1.4
 
@@ -59,8 +58,6 @@ def test_what_rounding_leaves_may_be_left() -> None:
     for worst, hopeful in ((1e4, True), (1e6, False)):
         easing = Easing(Demand(1e-13, 1e-10), before=(worst, 1.0, 10))
         assert easing.is_rounding(worst, 0.5, 10) is hopeful
-    assert faded(1.0) == 1.0
-    assert 5.0 < faded(10.0) < 9.0
 
 
 def test_what_windows_are_asked_for() -> None:

@@ -35,14 +35,12 @@ class Stub(Orbit):
         self.collocation = SimpleNamespace(radau=SimpleNamespace(s=32, size=33), line=line)  # type: ignore[assignment]
         self.asked, self.check, self.settles = ASKED, lambda *_: None, settles
         self.__dict__["course"] = Course(0.0, 1.0)
-        self._noise, self._done, self._sizes, self._natural = 1.0, [], np.ones(1), np.zeros(1)
+        self._done, self._sizes, self._natural = [], np.ones(1), np.zeros(1)
         self._tail, self._left = tail, residual
         self.lengths: list[float] = []
-        self.orders: list[int] = []
 
-    def _guess(self, state: Any, last: Any, t: float, half: float, order: int = 0) -> Any:
+    def _guess(self, state: Any, last: Any, t: float, half: float) -> Any:
         self.lengths.append(2.0 * half)
-        self.orders.append(order)
         return SimpleNamespace(half=half)
 
     def _within(self, state: Any, longer: Any, half: float) -> Any:
@@ -70,14 +68,6 @@ def test_where_newton_does_not_settle() -> None:
     assert isinstance(one.tried(), str)
     ratios = np.array(one.lengths[1:]) / np.array(one.lengths[:-1])
     assert np.all((ratios > 0.2) & (ratios < 0.7))
-    assert 2 <= np.count_nonzero(one.orders) <= 4  # then from constant derivatives
-    assert 2 <= max(one.orders) <= 6
-
-
-def test_a_window_that_is_rejected() -> None:
-    one = Stub(lambda h: 1e60 if h > 0.05 else 0.0)
-    one.tried()
-    assert 0.1 < one.lengths[1] / one.lengths[0] < 0.4
 
 
 @pytest.mark.parametrize(("times", "accepted"), [(5.0, True), (40.0, False)])
@@ -87,7 +77,7 @@ def test_a_tail_that_a_window_may_have(times: float, accepted: bool) -> None:
     assert (len(one.lengths) == 1) is accepted
 
 
-@pytest.mark.parametrize(("factor", "low", "high"), [(1e-3, 0.3, 0.8), (1e3, 2.0, 5.0)])
+@pytest.mark.parametrize(("factor", "low", "high"), [(0.2, 0.1, 0.3), (1e3, 2.0, 5.0)])
 def test_the_length_after_one_that_was_accepted(
     factor: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,8 +97,8 @@ def test_what_much_shorter_windows_leave_too_is_rounding(worst: float, left: boo
 
 @pytest.mark.parametrize(
     ("reached", "share", "factor"),
-    [(8, 1e-4, 5.8), (8, 0.1, 1.5), (12, 0.1, 1.1)],
-    ids=["rounding says nothing", "the spectrum allows much more", "both say about the same"],
+    [(8, 1e-24, 5.8), (8, 0.1, 1.1), (12, 0.1, 1.1)],
+    ids=["the spectrum allows it", "the residual does not", "both say about the same"],
 )
 def test_how_much_longer_the_next_window_may_be(reached: int, share: float, factor: float) -> None:
     one = Stub()
@@ -153,7 +143,7 @@ def orbit_plan() -> Any:
     return OrbitPlan(problem(1), Budget(0.0, None, 4000))
 
 
-@pytest.mark.parametrize(("times", "status"), [(5.0, Status.FLOOR), (50.0, None)])
+@pytest.mark.parametrize(("times", "status"), [(0.5, Status.FLOOR), (5.0, None)])
 def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch: pytest.MonkeyPatch) -> None:
     one = orbit_plan()
     one.asked = Demand(times * DEFAULT.window_floor[0], 1e-6)
@@ -163,7 +153,7 @@ def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch
     one._conclude(SimpleNamespace(stopped=None), found(1e-6))
     assert one.status is status
     if status is None:
-        assert 3e-3 < one.asked.residual / before < 3e-2
+        assert 0.02 < one.asked.residual / before < 0.1
 
 
 def test_what_an_orbit_is_asked_for_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +192,6 @@ def test_what_rounding_alone_makes_of_both_is_added() -> None:
         ([0.4**k for k in range(400)], 4, 12),  # not for ever
         ([1e-3, 1e-9, 1e-12], 2, 2),  # exact
         ([1e-3, 1e-5, 1e-12], 3, 3),
-        ([1e-3, 8e-4, 1e-12], 2, 2),  # what is left is rounding
     ],
 )
 def test_steps_to_the_second_orbit(

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import factorial
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import derivative, polynomials
+from pibls.basis.chebyshev import polynomials
 
-_DERIVATIVES = 6  # at the end that are known
 _LONG = np.longdouble
 """The tables are made in longer numbers and rounded once: errors of their entries in the last digit would add
 up from window to window, a pendulum near its top loses a digit by it."""
@@ -87,8 +85,6 @@ class Radau:
     """For each order m: the same ↦ the Chebyshev coefficients of u, (m + s, size)."""
     inverse: Array = field(repr=False)
     """η ↦ the Chebyshev coefficients of the polynomial through it, (s, s)."""
-    end: Array = field(repr=False)
-    """η ↦ its derivatives at the end, divided by their factorials, (s, few)."""
 
     @property
     def s(self) -> int:
@@ -98,11 +94,6 @@ class Radau:
     def size(self) -> int:
         """How many polynomials span u."""
         return self.s + self.order
-
-    def beyond(self, ratio: float, order: int) -> Array:
-        """η ↦ its Taylor polynomial at the end, at the points of the next interval, (s, s)."""
-        powers = (ratio * (self.points + 1.0)) ** np.arange(order + 1.0)[:, None]
-        return np.asarray(self.end[:, : order + 1] @ powers)
 
     def within(self, share: float) -> Array:
         """η ↦ the same polynomial at the points of an interval that is the first part of this one, (s, s)."""
@@ -137,8 +128,6 @@ class Radau:
                 table[j, :, m:] = integrals[m - j]
             jets.append(_rounded(table.reshape(-1, m + s).T))
             coefficients.append(_rounded(np.concatenate([start[:, :m], raised[m]], axis=1).T))
-        short = inverse.astype(float)
-        ends = [np.ones(s) @ derivative(s, j) @ short / factorial(j) for j in range(_DERIVATIVES + 1)]
         return cls(
             points.astype(float),
             grid.astype(float),
@@ -146,8 +135,7 @@ class Radau:
             tuple(_rounded(table) for table in integrals),
             tuple(jets),
             tuple(coefficients),
-            short,
-            np.array(ends).T,
+            inverse.astype(float),
         )
 
 

@@ -1,31 +1,28 @@
 r"""a = e₀ < e₁ < … < e_P = b, n polynomials in each piece: how a box is divided, axis by axis.
 
-Pieces begin where data and coefficients need them: at layers and for waves that the equation's own rates
-tell of, around narrow sources, at planes where something jumps. Then each is halved until the coefficients of
-the solution have fallen in it, whatever they are along the other axes; towards an end of an axis where they
-fall as a power, pieces become smaller in proportion. Where they fall fast, more polynomials are cheaper.
+Pieces begin where coefficients need them: at layers and for waves that the equation's own rates tell of, at
+planes where something jumps. Then each is halved until the coefficients of the solution have fallen in it,
+whatever they are along the other axes; towards an end of an axis where they fall as a power, pieces become
+smaller in proportion. Where they fall fast, more polynomials are cheaper.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.nodes import nodes_of
-from pibls.basis.product import legendre
 from pibls.basis.splines import Splines
-from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice
-from pibls.system.boxed import BoxCondition, Boxed
+from pibls.system.boxed import Boxed
 
 
 @dataclass(frozen=True)
@@ -55,17 +52,13 @@ class Axes:
             self, edges=tuple(_between(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges))
         )
 
-    def refined(
-        self, spectra: Sequence[Array], limit: float, kept: Sequence[tuple[int, float]], power: float = 1.0
-    ) -> Axes:
+    def refined(self, spectra: Sequence[Array], limit: float, power: float = 1.0) -> Axes:
         """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit.
 
-        Pieces become one where they are far below it, but not across planes that are ``kept``. What a piece
-        costs grows as this power of its degrees.
+        What a piece costs grows as this power of its degrees.
         """
         found = [
-            _finer(e, n, S, limit, {p for a, p in kept if a == i}, power)
-            for i, (e, n, S) in enumerate(zip(self.edges, self.sizes, spectra, strict=True))
+            _finer(e, n, S, limit, power) for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)
         ]
         return Axes(tuple(e for e, _ in found), tuple(n for _, n in found))
 
@@ -78,7 +71,6 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
     found = list(sites(bench))
     waves = waves_across(bench)
     edges, sizes = [], []
-    lines = _lines(bench, boxed)
     for axis, (low, high) in enumerate(bench.box):
         n = n0
         cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
@@ -89,15 +81,15 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
         for site in found:
             if site.axis == axis:
                 cuts |= _graded(float(low), float(high), site.level, RATES.per_degree * n / site.rate)
-        edges.append(_resolving(tuple(sorted(cuts)), lines[axis], n))
+        edges.append(tuple(sorted(cuts)))
         sizes.append(n)
     assert len(edges) == d
     return Axes(tuple(edges), tuple(sizes))
 
 
 def tail_of(S: Array) -> Array:
-    """The largest of the last coefficients of each piece, (P,)."""
-    return np.asarray(S[:, -max(S.shape[1] // AXES.last, 2) :].max(axis=1))
+    """The largest of the last two coefficients of each piece, (P,): those of odd degrees may vanish."""
+    return np.asarray(S[:, -2:].max(axis=1))
 
 
 def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
@@ -131,7 +123,7 @@ def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
 
 
 def _finer(
-    edges: tuple[float, ...], n: int, S: Array, limit: float, kept: set[float], power: float = 1.0
+    edges: tuple[float, ...], n: int, S: Array, limit: float, power: float = 1.0
 ) -> tuple[tuple[float, ...], int]:
     """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
     P = len(edges) - 1
@@ -150,26 +142,20 @@ def _finer(
     ends[[0, -1]] = True
     towards = slow & ends
     smooth = open_ & ~towards
-    levels = np.where(towards, np.clip(np.ceil(missing / AXES.gained), 1, AXES.levels_at_once), 0).astype(int)
-    rate = np.maximum(rate, AXES.least_rate)
     best: tuple[float, int, npt.NDArray[np.bool_]] | None = None
     for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halved = lacking > 0  # once: more of what is not resolved at all would be too many
-        total = float(size**power * (P + halved.sum() + levels.sum()))
+        total = float(size**power * (P + halved.sum() + towards.sum()))
         if best is None or total < best[0]:
             best = total, size, halved
     assert best is not None
-    joined = _joined(edges, fallen, limit, kept) if not towards.any() else set()
     out = [edges[0]]
     for p in range(P):
         a, b = edges[p], edges[p + 1]
-        if p in joined:
-            continue
         if towards[p]:
-            steps = AXES.towards ** np.arange(1.0, levels[p] + 1.0)
-            out += (a + (b - a) * steps[::-1]).tolist() if p == 0 else []
-            out += (b - (b - a) * steps).tolist() if p == P - 1 else []
+            out += [a + AXES.towards * (b - a)] if p == 0 else []
+            out += [b - AXES.towards * (b - a)] if p == P - 1 else []
         elif best[2][p]:
             out.append(0.5 * (a + b))
         out.append(b)
@@ -187,21 +173,6 @@ def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(left[0] < AXES.power * left[1])
 
 
-def _joined(edges: tuple[float, ...], fallen: Array, limit: float, kept: set[float]) -> set[int]:
-    """Pieces that may become one with the next: what they leave then is far below the limit."""
-    out: set[int] = set()
-    tail = tail_of(fallen)
-    for p in range(len(edges) - 2):
-        length = edges[p + 1] - edges[p], edges[p + 2] - edges[p + 1]
-        if p - 1 in out or edges[p + 1] in kept or max(length) > 3.0 * min(length):
-            continue
-        size = float(max(fallen[p, 0], fallen[p + 1, 0]))
-        both = float(max(tail[p], tail[p + 1]))
-        if size <= 0 or both <= 0 or size * (both / size) ** AXES.joined < 0.1 * limit:
-            out.add(p)
-    return out
-
-
 def _graded(low: float, high: float, level: float, length: float) -> set[float]:
     """Edges whose distance from a level doubles, from a length on."""
     out = {level}
@@ -211,88 +182,3 @@ def _graded(low: float, high: float, level: float, length: float) -> set[float]:
             out.add(level + sign * step)
             step *= 3.0
     return out
-
-
-Along = Callable[[Array], Array]
-
-
-def _lines(bench: Bench, boxed: Boxed) -> list[list[Along]]:
-    """Data along lines in the direction of each axis: through where they are largest, and anywhere."""
-    d = len(bench.box)
-    out: list[list[Along]] = [[] for _ in range(d)]
-    rng = bench.stream(7, 1)
-    count = AXES.looked[d]
-    low, lengths = bench.box[:, 0], bench.box[:, 1] - bench.box[:, 0]
-    given: list[tuple[Residual, BoxCondition | None]] = [(e, None) for e in boxed.equations]
-    for r, held in [*given, *((side.residual, side) for side in boxed.sides)]:
-        free = [i for i in range(d) if held is None or i != held.axis]
-        t = [(np.arange(count) + rng.random(count)) / count for _ in free]
-        X = np.zeros((count ** len(free), d))
-        X[:, free] = np.stack(np.meshgrid(*t, indexing="ij"), -1).reshape(len(X), -1)
-        if held is not None:
-            X[:, held.axis] = held.end
-        X = low + lengths * X
-        size = np.nan_to_num(np.abs(_data(r, held, X)[0]))
-        chosen = [X[np.argmax(size)]]
-        for _ in range(AXES.lines - 1):
-            # The next largest that is not next to those.
-            far = np.all([(np.abs((X - c) / lengths)).max(axis=1) > 0.1 for c in chosen], axis=0)
-            if not far.any():
-                break
-            chosen.append(X[np.argmax(np.where(far, size, -1.0))])
-        chosen += list(X[rng.integers(len(X), size=AXES.lines)])
-        for axis in free:
-            out[axis].append(_through(r, held, np.array(chosen), axis))
-    return out
-
-
-def _through(r: Residual, held: BoxCondition | None, places: Array, axis: int) -> Along:
-    """t ↦ data and coefficients at t along lines through some places, (functions, N)."""
-
-    def values(t: Array) -> Array:
-        X = np.repeat(places, len(t), axis=0)
-        X[:, axis] = np.tile(t, len(places))
-        found = _data(r, held, X)
-        return found.reshape(len(found) * len(places), len(t))
-
-    return values
-
-
-def _data(r: Residual, held: BoxCondition | None, X: Array) -> Array:
-    """What is given, and the coefficients, (functions, N)."""
-    normals = np.zeros_like(X)
-    if held is not None:
-        normals[:, held.axis] = 2.0 * held.end - 1.0
-    data = r.known_data(X)
-    zero = np.zeros((len(r.nonlinear), len(X)))
-    return np.concatenate([r.rest(X, normals, data, zero)[None], r.coefficients(X, normals, data)])
-
-
-def _resolving(edges: tuple[float, ...], lines: list[Along], n: int) -> tuple[float, ...]:
-    """Pieces halved until data have fallen in them, roughly."""
-    s = nodes_of(n, False)
-    matrix = np.linalg.inv(legendre(s, n))
-    looked: dict[tuple[float, float], list[Array]] = {}
-
-    def coefficients(a: float, b: float) -> list[Array]:
-        if (a, b) not in looked:
-            t = 0.5 * (a + b) + 0.5 * (b - a) * s
-            looked[a, b] = [np.nan_to_num(f(t), posinf=0.0, neginf=0.0) @ matrix.T for f in lines]
-        return looked[a, b]
-
-    for _ in range(AXES.depth):
-        if len(edges) > AXES.pieces:
-            break
-        found = [coefficients(a, b) for a, b in itertools.pairwise(edges)]
-        sizes = [np.max([np.abs(piece[i]).max(axis=1) for piece in found], axis=0) for i in range(len(lines))]
-        cuts = set(edges)
-        for (a, b), piece in zip(itertools.pairwise(edges), found, strict=True):
-            # Of each function the lines through all places together: one that is tiny there is not looked at.
-            tails = [tail_of(np.abs(c)) for c in piece]
-            limits = [AXES.located * max(z.max(), 1e-300) for z in sizes]
-            if any(bool((t > limit).any()) for t, limit in zip(tails, limits, strict=True)):
-                cuts.add(0.5 * (a + b))
-        if len(cuts) == len(edges):
-            break
-        edges = tuple(sorted(cuts))
-    return edges

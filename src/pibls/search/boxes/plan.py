@@ -132,7 +132,7 @@ class ProductPlan(Plan):
         assert self.axes is not None
         assert self._found is not None
         power = PRODUCTS.eliminated if self._found[2].eliminations else 1.0
-        finer = self.axes.refined(spectra, limit, self.bench.lowered.interfaces.planes, power)
+        finer = self.axes.refined(spectra, limit, power)
         if finer == self.axes:
             self._ended = True
         self.axes = finer

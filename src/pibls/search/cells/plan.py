@@ -335,7 +335,6 @@ class CellPlan(Plan):
         if np.count_nonzero(indicator >= mark) > most:
             mark = float(np.sort(indicator)[-most])
         share = self.bench.limits.cell_axis
-        few = bool(np.count_nonzero(indicator >= mark) < CELLS.few * len(indicator))
         more: set[int] = set()
         done = [(0.0, 1)]
 
@@ -345,7 +344,7 @@ class CellPlan(Plan):
             mine = along[number]
             axes = [i for i in range(len(box)) if mine[i] >= share * mine.max()]
             singular = bool(self._singular[number])
-            levels = self._levels(float(indicator[number]) / limit, few, singular)
+            levels = self._levels(float(indicator[number]) / limit, singular)
             if singular and not self._at_corner[number]:
                 levels = min(levels, CELLS.shallow)
             done.append((float(indicator[number]), levels))
@@ -365,18 +364,13 @@ class CellPlan(Plan):
         where = {int(i): n for n, i in enumerate(sized.tree.locate(divided.tree.boxes.mean(axis=2)))}
         return divided.raised({where[i] for i in more})
 
-    def _levels(self, excess: float, few: bool, singular: bool) -> int:
-        """How often to halve a cell at once: where halving gains little, the solution is singular there.
-
-        Where few cells are left, to go on towards one place costs next to nothing.
-        """
+    def _levels(self, excess: float, singular: bool) -> int:
+        """How often to halve a cell at once: where halving gains little, the solution is singular there."""
         if singular:
             if self._rounds > 1 and self._per_halving > 0.5 * CELLS.smooth:
                 return 1
             wanted = math.log10(max(excess, 1.0)) / max(self._per_halving, 0.1)
             return int(min(max(wanted, 1.0), CELLS.deep if self._rounds > 2 else 2))
-        if few and excess > 10.0:
-            return 3
         assert self._last is not None
         if self._rounds < 3 or self._rate > CELLS.smooth or self._last[2] > self.bench.limits.rough:
             return 1

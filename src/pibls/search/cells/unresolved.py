@@ -108,9 +108,7 @@ def unmet_in(frames: Frames, found: Attempt, scales: Array) -> tuple[Array, Arra
     inside = np.asarray(frames.bench.domain.contains(X), dtype=bool)
     where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
     judged, _ = residuals_at(equations, where, space, found.w, frames.bench.box)
-    # What is left of a fit oscillates as fast as the functions can.
-    degrees = np.array([degree_in(part.nodes, d) for part in space.parts])
-    half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]) / np.maximum(CELLS.swings[d] * degrees, 1.0)[:, None]
+    half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
     out = np.zeros((len(boxes), n))
     for r in equations.residuals:
         strength = _strength(equations, r.name, X, space, found.w, half, n, scales)

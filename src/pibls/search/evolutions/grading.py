@@ -57,7 +57,7 @@ class Grading:
                 needs = across[:, i].max() > 1.0 or (across.max() <= 1.0 and residual.max() > 1.0)
                 more = waves_from(1.4 * n) if yes else n + max(n // 4, 2)
                 sizes.append(more if needs else n)
-            most = LINES.most_waves if len(sizes) == 1 else 1.5 * LINES.most_products / unknowns
+            most = LINES.most_waves if len(sizes) == 1 else 1.5 * LINES.whole / unknowns
             if self.places.is_apart:
                 most = LINES.most_framed[len(sizes)] / unknowns
             if int(np.prod(sizes)) > most:

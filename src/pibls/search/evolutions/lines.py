@@ -29,7 +29,6 @@ from pibls.search.evolutions.march import (
     March,
     NoWindowError,
     between,
-    faded,
     lengthened,
     shortened,
 )
@@ -81,7 +80,6 @@ class LineFollower(March[Held, Resolution]):
     waves: bool = True
     """Whether periodic coordinates have waves instead of cells."""
     halves = True
-    _noise: float = 1.0
     _began: float = 0.0
     """Where the beginning was, or the last switch."""
     _rounding: float = 2.2e-16
@@ -205,7 +203,7 @@ class LineFollower(March[Held, Resolution]):
     def _window(self, held: Held, t: float, h: float) -> tuple[Window, Held, float] | str:
         state, past = held
         first, total = past is None, self.course.total
-        easing = Easing(self.demand, faded(self._noise))
+        easing = Easing(self.demand)
         in_cells = len(state.resolution.sizes) == 1
         begins = first or self.course.is_switched(t)
         if begins:
@@ -250,7 +248,6 @@ class LineFollower(March[Held, Resolution]):
             wide = float(across.max())
             solved = _Solved(state, U, after, t, stop, sizes)
             if along <= asked.tail and wide <= asked.tail and between <= asked.residual:
-                self._noise = easing.factor
                 if layered and begins:
                     self.layers.pop(t, None)  # it was hard for another reason
                 return self._accepted(solved, along / easing.factor, across / easing.factor)
@@ -268,8 +265,7 @@ class LineFollower(March[Held, Resolution]):
             # One piece is as steep at its walls as it can be: no shorter window is any better.
             blurred = layered and wide > asked.tail and not in_cells
             if blurred or (layered and (h <= 1.001 * LINES.ratio * since or begins)):
-                forced = sum(self.course.sign * (window.start - self._began) >= 0 for window in self._done)
-                if since > LINES.layer[in_cells] * total or forced > LINES.forced:
+                if since > LINES.layer[in_cells] * total:
                     return _UNRESOLVED
                 window, following, _ = self._accepted(solved, along, across)
                 self.layers[self._began] = stop

@@ -21,7 +21,7 @@ from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand, Followed, Window
 from pibls.search.evolutions.watch import Watch
-from pibls.search.thresholds import MARCH
+from pibls.search.thresholds import DEFAULT, MARCH
 
 SHORT = "no window is short enough"
 LOST = "the second solution was lost"
@@ -103,7 +103,7 @@ class Course:
 
     def reached(self, t: float, h: float) -> float | None:
         """Where a window of that length ends; None where it is too short to be one."""
-        if h < max(MARCH.shortest * self.total, 4e-16 * abs(t)):
+        if h < max(DEFAULT.shortest * self.total, 4e-16 * abs(t)):
             return None
         stop, end = t + self.sign * h, self.end(t)
         return end if self.sign * (end - stop) < 1e-12 * self.total else stop
@@ -164,11 +164,6 @@ class Easing:
         return self.factor < MARCH.hopeless
 
 
-def faded(noise: float) -> float:
-    """How much more than was asked for a window may leave, after one that left ``noise`` times as much."""
-    return max(1.0, MARCH.fading * noise)
-
-
 def left_by_newton(tail: float) -> float:
     """What Newton's method may leave in a window whose tail may be that large."""
     return max(MARCH.left[0] * tail, 1e-15)
@@ -182,9 +177,7 @@ def shortened(asked: Demand, along: float, between: float, moments: int) -> floa
 
 def lengthened(tail: float, along: float, moments: int, worth: float) -> float:
     """How much longer the next window is; another length needs other factors, and must be ``worth`` them."""
-    factor = MARCH.growth
-    if along >= MARCH.nothing:
-        factor = min(MARCH.safe * (tail / along) ** (1.0 / (moments + 1.0)), factor)
+    factor = min(MARCH.safe * (tail / max(along, 1e-300)) ** (1.0 / (moments + 1.0)), MARCH.growth)
     return 1.0 if 0.95 <= factor < worth else factor
 
 
@@ -268,13 +261,12 @@ class March(ABC, Generic[S, R]):
         """The same evolution in other windows."""
         self._done, state = [], None
         for t, stop, chosen in self._others(followed):
-            ends, halvings = [stop], 0
+            ends = [stop]
             while ends:
                 try:
                     window, state = self._given(state, t, ends[-1], chosen)
                 except NoWindowError:
-                    halvings += 1
-                    if halvings > (MARCH.halvings if self.halves else 0):
+                    if not self.halves or self.course.reached(t, 0.5 * abs(ends[-1] - t)) is None:
                         return self._followed(LOST)
                     ends.append(0.5 * (t + ends[-1]))
                     continue

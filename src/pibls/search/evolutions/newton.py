@@ -133,7 +133,7 @@ class WindowSolver:
                 break
             if old.is_whole:
                 old = None if going.wants_another(fresh) else old
-            elif going.is_slower(LINES.cheap_contraction):
+            elif going.is_slower(LINES.contraction):
                 if lines.columns > LINES.whole:
                     raise NoWindowError
                 self._varied = True
@@ -200,7 +200,7 @@ class WindowSolver:
                     moving = equations
                 if in_steps and rests and small:
                     solver, in_steps = None, False  # the whole matrix serves for ever
-                if solver is None and lines.columns > LINES.most_products:
+                if solver is None and lines.columns > LINES.whole:
                     raise NoWindowError
             if solver is None:
                 solver = Shifted.of(operator.parts(), shifts)

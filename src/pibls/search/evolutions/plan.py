@@ -54,8 +54,6 @@ class WindowPlan(Plan):
     """How one window is solved."""
     demand: Demand | None = None
     _key: int = 0
-    _excess: float = math.inf
-    """The last one."""
 
     def offer(self) -> Offer | None:
         if (
@@ -134,9 +132,6 @@ class WindowPlan(Plan):
             return
         most, aim = self.way.tighter
         share = min(most, aim * self.bench.tol / excess)
-        if excess > FOLLOWING.gained * self._excess:
-            share *= FOLLOWING.gained  # what was asked for less of was not what is left
-        self._excess = excess
         self.demand = Demand(self.demand.tail * share, self.demand.residual * share).above(self.bench)
 
     def _follow(self, before: Followed | None) -> Followed | None:

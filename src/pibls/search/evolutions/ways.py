@@ -62,7 +62,7 @@ class InMoments:
     @property
     def layer(self) -> float:
         pieces = self._places is not None and len(self._places.free) > 1
-        return LINES.layer[0] if pieces else WAYS.layer
+        return LINES.layer[not pieces]
 
     def seconds(self, bench: Bench) -> float | None:
         return WAYS.quick.get(bench.lowered.dimension)

@@ -21,7 +21,7 @@ from pibls.basis.chebyshev import ChebyshevBasis
 from pibls.basis.radau import Radau
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand
-from pibls.search.evolutions.march import SHORT, Course, faded, follow, left_by_newton
+from pibls.search.evolutions.march import SHORT, Course, follow, left_by_newton
 from pibls.search.orbits.initial import InitialValues, Kick
 from pibls.search.thresholds import MARCH, ORBITS
 from pibls.solver.collocation import Collocation, OrbitPiece, Settled
@@ -102,8 +102,6 @@ class Orbit:
     effort: int = 0
     _sizes: Array = field(default_factory=lambda: np.empty(0))
     _natural: Array = field(default_factory=lambda: np.empty(0))
-    _noise: float = 1.0
-    """How much more than was asked for is left unresolved: rounding."""
     _done: list[OrbitWindow] = field(default_factory=list)
 
     @property
@@ -188,25 +186,21 @@ class Orbit:
         """One accepted window and the length for the next; or why there is none."""
         before: tuple[float, float] | None = None
         probed: tuple[float, float] | None = None
-        easing = faded(self._noise)
+        easing = 1.0
         rejected: OrbitPiece | None = None
-        most, failures = MARCH.growth, 0
+        most = MARCH.growth
         while True:
             self.check(t, len(self._done))
             stop = self.course.reached(t, length)
             if stop is None:
                 return SHORT
             half = 0.5 * (stop - t)
-            settled = None
-            if rejected is not None:
-                settled = self._settle(self._within(state, rejected, half))
-            else:
-                # Far from where it is known a Taylor polynomial may be where the equation has no value.
-                order = ORBITS.taylor if failures < ORBITS.failures else 0
-                settled = self._settle(self._guess(state, last, t, half, order))
-            rejected = None
+            begun = (
+                self._guess(state, last, t, half) if rejected is None else self._within(state, rejected, half)
+            )
+            settled, rejected = self._settle(begun), None
             if settled is None:
-                length, most, failures = length * ORBITS.failed, 1.0, failures + 1
+                length, most = length * ORBITS.failed, 1.0
                 continue
             coefficients, relative, sizes = self._spectrum(settled)
             first = int(ORBITS.tail_from * self._radau.s)
@@ -217,16 +211,15 @@ class Orbit:
                 continue
             asked = Demand(ORBITS.spare * easing * self.asked.tail, easing * self.asked.residual)
             if tail <= asked.tail and residual <= asked.residual:
-                self._sizes, self._noise = sizes, easing
+                self._sizes = sizes
                 self._natural = np.maximum(self._natural, settled.natural)
                 factor = self._factor(relative, residual, easing)
                 step = OrbitWindow(settled.piece, coefficients, stop)
                 told = 0.0 if probed is None else float(self._told(settled).max())
                 if probed is not None and 0.3 * probed[0] * asked.residual < told < ORBITS.rounding:
                     # Next to its terms it is as large as before: rounding, which a short window hides.
-                    self._noise = max(easing, 3.0 * told / self.asked.residual)
                     return step, settled, probed[1]
-                return step, settled, length * min(max(factor, ORBITS.shrink), most)
+                return step, settled, length * min(factor, most)
             worst = max(tail / asked.tail, residual / asked.residual)
             # Where a much shorter window does not help either, what is left is rounding; a bend or a jump
             # that the solution passes falls with the length.
@@ -243,7 +236,7 @@ class Orbit:
             if before is None or length <= 0.75 * before[1] or worst <= 0.3 * before[0]:
                 before = (worst, length)  # a little shorter says nothing
             share = MARCH.safe * worst ** (-1.0 / (ORBITS.tail_from * self._radau.s))
-            length, rejected = length * max(share, ORBITS.rejected), settled.piece
+            length, rejected = length * share, settled.piece
 
     def _settle(self, piece: OrbitPiece) -> Settled | None:
         tolerance = left_by_newton(self.asked.tail)
@@ -293,23 +286,16 @@ class Orbit:
         aim = easing * self.asked.tail
         reached = max(int(np.argmax(relative <= aim)), 3)
         factor = MARCH.safe * aim ** (1.0 / first - 1.0 / reached)
-        if residual < ORBITS.small * self.asked.residual:
-            return float(factor)
-        limit = (easing * self.asked.residual / residual) ** (1.0 / first)
-        # A residual that the spectrum knows nothing of is that of rounding, and of no length.
-        return float(max(min(factor, limit), ORBITS.anyway[1] if factor > ORBITS.anyway[0] else 0.0))
+        return float(min(factor, (easing * self.asked.residual / max(residual, 1e-300)) ** (1.0 / first)))
 
-    def _guess(
-        self, state: tuple[Array, ...], last: OrbitPiece | None, t: float, half: float, order: int = 0
-    ) -> OrbitPiece:
-        """The Taylor polynomial of the highest derivatives at the end of the last window."""
-        r, z = self._radau, []
+    def _guess(self, state: tuple[Array, ...], last: OrbitPiece | None, t: float, half: float) -> OrbitPiece:
+        """The highest derivatives as they are at the end of the last window."""
+        z = []
         for i, g in enumerate(self.collocation.line.groups):
             begun = state[i] * half ** np.arange(float(g.order))
-            eta = np.zeros((len(g.unknowns), r.s))
+            eta = np.zeros((len(g.unknowns), self._radau.s))
             if last is not None:
-                ratio = half / last.half
-                eta = ratio**g.order * (last.z[i][:, g.order :] @ r.beyond(ratio, order))
+                eta += (half / last.half) ** g.order * last.z[i][:, -1:]
             z.append(np.concatenate([begun, eta], axis=1))
         return OrbitPiece(t, half, tuple(z))
 

@@ -119,12 +119,10 @@ class OrbitPlan(Plan):
             self.status = Status.TOLERANCE
             return
         assert self.asked is not None
-        if self.asked.tail <= ORBITS.at_floor * self.bench.limits.window_floor[0] or not math.isfinite(
-            excess
-        ):
+        if self.asked.tail <= self.bench.limits.window_floor[0] or not math.isfinite(excess):
             self.status = Status.FLOOR
             return
-        share = min(ORBITS.tighter, 0.1 * self.bench.tol / excess)
+        share = 0.1 * min(1.0, self.bench.tol / excess)
         self.asked = Demand(self.asked.tail * share, self.asked.residual * share).above(self.bench)
 
     def _tell(self, path: Path, found: Attempt, excess: float | None) -> None:

@@ -51,14 +51,12 @@ def shadow(path: Path, first: Collocation, switched: set[float]) -> Shadow | Non
     for n, window in enumerate(path.steps[:-1]):
         if window.stop in switched:
             second.jumps[2 * n + 1] = _jump(path, old, n)
-    before = np.inf
     for _ in range(ORBITS.shadow_rounds):
         change = second.improve(path.sizes)
         if not np.isfinite(change):
             return None
-        if change < ORBITS.exact or change > ORBITS.shadow_slow * before:
-            break  # it is there, or what is left is what the orbit makes of rounding
-        before = change
+        if change < ORBITS.exact:
+            break
     return Shadow(second.function(), second.together.edges[1:], second.rounding())
 
 

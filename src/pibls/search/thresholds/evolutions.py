@@ -15,15 +15,12 @@ class MarchThresholds:
 
     first: float = 0.02
     """The first window that is tried."""
-    shortest: float = 1e-13
     safe: float = 0.85
     """Of the length that the tail asks for."""
     growth: float = 3.0
     """The longest of two windows in a row over the shorter one."""
     longer: tuple[float, float] = (1.25, 2.0)
     """Times longer, a window is worth new factors: on a line, and in the plane, where they are expensive."""
-    nothing: float = 1e-14
-    """A tail that says nothing about how much smaller it would be."""
     hopeless: float = 1e5
     """More than was asked for, that much, is not rounding."""
     share: float = 0.1
@@ -37,8 +34,6 @@ class MarchThresholds:
     """Of the terms of an equation, over the time since the start: what an unknown is off by anyway. Kelvin's
     wave along a coast, whose second velocity is zero, had v = 4e-16, and ever more functions."""
     residual_floor: float = 3e-12  # no residual next to its terms is smaller
-    fading: float = 0.7
-    """Of what earlier windows left unresolved, the next may leave again."""
     left: tuple[float, float] = (1e-3, 1e-5)
     """Of what is asked of a window: what Newton's method may leave; on a box, but for Krylov's steps of the
     first order in time: a breather over ten periods had an error of 3e-5 at 1e-3, 4e-7 at 1e-4 and 8e-8 at
@@ -51,8 +46,6 @@ class MarchThresholds:
     hard: int = 4
     """Tries after which the beginning is taken for one that does not fit, though its values do: six of
     them take 15 s for 1 - r² in a disc that cools, four 10 s."""
-    halvings: int = 40
-    """Failures of a window of the second solution, whose windows are given: each time it is halved."""
 
 
 MARCH = MarchThresholds()
@@ -74,23 +67,11 @@ class OrbitThresholds:
     spare: float = 10.0
     """Times the tail that is aimed at, a window may have."""
     failed: float = 0.4
-    """Of its length, where Newton's method does not settle …"""
-    failures: int = 2
-    """… and so often, a window starts from constant derivatives."""
-    rejected: float = 0.2
-    """Of its length, at least, where a window is rejected …"""
-    shrink: float = 0.5
-    """… and at least after one that was accepted."""
-    taylor: int = 3
-    """Derivatives of the highest derivative that a window starts from."""
+    """Of its length, where Newton's method does not settle."""
     probe: float = 0.05
     """Of its length: so much shorter is tried before what is left is called rounding …"""
     rounding: float = 1e-6
     """… which is less than that."""
-    small: float = 1e-3
-    """Of what is asked of the residual: it may be rounding, and says nothing about the length."""
-    anyway: tuple[float, float] = (2.5, 1.5)
-    """A spectrum that allows so much longer a window makes it so much longer."""
     # -- a start at which the equation is singular --
     singular: float = 1e-6
     """A least singular value of the highest derivatives, next to that after the first window."""
@@ -101,15 +82,12 @@ class OrbitThresholds:
     # -- the plan, and the second orbit --
     many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
-    tighter: float = 0.01  # of what was asked for, where the estimate is too large, at most
-    at_floor: float = 10.0  # a tail within that factor of the least: to ask for less would change nothing
     places: int = 256  # of all windows together, where two orbits are compared, at least
     deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
     every: int = 16  # windows between two reports of how far it is
     work: float = 2e-4  # of one step of Newton's method in a window, roughly
     shadow_rounds: int = 6  # steps of Newton's method for the second orbit
     exact: float = 1e-7  # a relative change whose square is nothing
-    shadow_slow: float = 0.5  # of the step before: one that is longer is what the orbit makes of rounding
     noise: float = 2.0 * 2.2e-16  # of what is handed on, relative: Kepler's orbits lose about that much
     shadow_points: float = 0.75  # of the points
 
@@ -132,16 +110,15 @@ class LineThresholds:
     """… and in the plane along each coordinate, without and with a period."""
     most_waves: int = 525
     """Functions of a periodic coordinate, at most."""
-    whole: int = 600
-    """Columns up to which waves have a matrix together, where one for each does not serve."""
+    whole: int = 900
+    """Functions in the plane, at most, of all unknowns half as many again; and columns up to which waves have
+    a matrix together, where one for each does not serve."""
     seam: float = 30.0
     """In tails: what half as many waves again …"""
     rough_gain: float = 4.0
     """… make less smaller by than this is a seam, where the beginning does not quite fit to itself round a
     ring: sech x on (-15, 15) leaves 8e-7, and a hundred waves more left a third of it, in four times the
     windows."""
-    most_products: int = 900
-    """Functions in the plane, at most; of all unknowns half as many again."""
     most_framed: dict[int, int] = field(default_factory=lambda: {2: 40_000, 3: 120_000})
     """The same of all unknowns where they are solved along each coordinate by itself."""
     layered: dict[int, int] = field(default_factory=lambda: {2: 64, 3: 28})
@@ -159,13 +136,12 @@ class LineThresholds:
     """What is left out at the start, of what windows may leave, on a line and in the plane: a wave keeps it
     for ever. A cloud that turns has 78 polynomials along each side instead of 97."""
     rounds: int = 14
-    """Divisions until the beginning is resolved."""
+    """Divisions until the beginning is resolved: a jump that nothing tells of is never."""
     first: tuple[float, float] = (1e-7, 1e-11)
     """The first window of such a beginning, of the whole time: in one piece, and in cells."""
-    layer: tuple[float, float] = (0.1, 1e-3)
-    """Of the whole time: later than that, an unresolved window is none, in one piece and in cells …"""
-    forced: int = 30
-    """… and after so many, what was not smoothed will not be."""
+    layer: tuple[float, float] = (0.1, 1e-4)
+    """Of the whole time: later than that, an unresolved window is none, in one piece and in cells; nor may
+    more of it be left out."""
     ratio: float = 0.2
     """Of the time since the start: shorter windows are not tried in the layer."""
 
@@ -180,10 +156,8 @@ class LineThresholds:
     """… as well as so many windows can. A plucked string has 2e-3 over a period, in 1 s."""
 
     # -- one window --
-    contraction: float = 0.25
+    contraction: float = 0.5
     """Steps that shrink less ask for a matrix nearer to the solution."""
-    cheap_contraction: float = 0.6
-    """The same where each wave has a matrix of its own, which costs next to nothing: else all have one."""
     krylov_steps: int = 60
     krylov_left: tuple[float, float] = (1e-3, 1e-11)
     """What Krylov's steps leave, of what is not linear and of what is …"""
@@ -264,7 +238,6 @@ class WayThresholds:
     on_the_way: float = 1e-3  # of the time: what stops before has not begun
     tail: float = 0.03
     """Of the tolerance: a third of it costs a tenth more windows, and a second run twice as many."""
-    layer: float = 1e-4  # of the whole time: what is left out after a beginning that does not fit, at most
 
 
 WAYS = WayThresholds()
@@ -283,8 +256,6 @@ class FollowingThresholds:
     compared: int = 1_000_000_000
     """Places times functions of a window at which residuals are looked at, and two solutions compared: 20,000
     places took 1.5 s for a spark in a cube, whose windows took 0.7 s until then."""
-    gained: float = 0.1
-    """An estimate above that share of the last one has not gained: so much less is asked for next."""
     later: tuple[float, ...] = (1.0, 4.0, 20.0, 100.0, 1e3, 1e4)
     """Times the layer: from when on an estimate may be promised."""
 

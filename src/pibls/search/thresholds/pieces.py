@@ -13,24 +13,14 @@ class AxisThresholds:
     """A tolerance, and the polynomials of a piece from there on."""
     most: int = 28  # polynomials of a piece
     waves: int = 22  # and of one for many waves
-    looked: dict[int, int] = field(default_factory=lambda: {2: 160, 3: 40})
-    """Points along each axis at which data are looked for."""
-    lines: int = 6  # through so many places, and as many at random
-    located: float = 0.02  # of the largest value: what pieces leave of data at first
-    pieces: int = 24  # of an axis at first, at most
-    depth: int = 10  # halvings of one of them, at most
-    towards: float = 0.15  # of a piece at an end: where it is divided if it does not fall there, …
-    gained: float = 1.6  # … again and again, for so many digits each: those of r² log r
-    levels_at_once: int = 3  # … and so many divisions of it at once
+    towards: float = 0.15
+    """Of a piece at an end: where it is divided if it does not fall there, again and again; each time gains
+    1.6 digits of r² log r."""
     power: float = 0.5  # of what a straight line misses the digits by: a power that misses less is one
     levels: tuple[float, float] = (0.5, 0.8)
     """Of all degrees: between these it is taken how fast coefficients fall."""
     lowest: int = 2  # the first degree that is looked at
     spare: float = 0.2  # digits that are aimed at beyond the limit
-    least_rate: float = 0.08  # digits for each degree: what is not resolved at all falls as fast when it is
-    last: int = 6  # one of so many degrees, and at least two: there coefficients are to be small
-    joined: float = 0.4
-    """Of the digits by which the coefficients fall in both of two pieces: what they fall by in one."""
 
 
 AXES = AxisThresholds()
@@ -116,10 +106,7 @@ class CellThresholds:
     spectral: float = 7.0
     """Digits from the first degree to the last: of singular corners some 4 to 6, whatever the degree."""
     close: float = 10.0  # an indicator up to this many times its limit: tails say more than what is left out
-    few: float = 0.1  # of all cells
     digits: float = 2.0  # times less than wanted is aimed at where a comparison was not good enough
-    swings: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.5, 3: 0.5})
-    """Of its degree: how fast the residual of a cell oscillates."""
     last: float = 20.0
     """Times its usual work: all of space and time at once is what an evolution comes to last."""
     looked_at: int = 768  # places that tell where in a cell the domain is
