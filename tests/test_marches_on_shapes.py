@@ -85,7 +85,9 @@ def test_a_layer_on_a_shape(since: float, resolved: bool, monkeypatch: pytest.Mo
         lengths.append(stop - t)
         return None, None
 
-    made.__dict__["_solver"] = SimpleNamespace(solve=solve)
+    made.__dict__["_solver"] = SimpleNamespace(
+        solve=solve, stages=SimpleNamespace(nodes=np.array([0.5, 1.0]))
+    )
     monkeypatch.setattr(RoomFollower, "_tails", lambda *_: (0.0, 1.0, np.ones(1)))
     monkeypatch.setattr(RoomFollower, "_left", lambda *_: 0.0)
     monkeypatch.setattr(RoomFollower, "_contradicts", lambda *_: True)

@@ -346,7 +346,8 @@ class WavePlan(Plan):
             return False
         limits = self.bench.limits
         if self.bench.pieced is None:
-            return last is self.best and last.relative < min(limits.holds, limits.slow * now.relative)
+            lost = last.relative < min(limits.holds, limits.slow * now.relative)
+            return last is self.best and lost and now.relative > self.bench.tol
         return now.relative > limits.flat * last.relative
 
     @property
