@@ -7,9 +7,10 @@ import sympy as sp
 
 import pibls
 from pibls import Box, Condition, Dirichlet, Problem
+from pibls.diagnose.coverage import displaced
 from pibls.status import Status
 
-x, y = sp.symbols("x y")
+x, y, t = sp.symbols("x y t")
 u, v = (sp.Function(name)(x, y) for name in "uv")
 
 
@@ -35,3 +36,13 @@ def test_a_missing_value_is_no_contradiction_where_the_data_are_rounding(seed: i
         solution = pibls.solve(problem, seed=seed)
     assert solution.status is Status.UNDETERMINED
     assert "Dirichlet(u) leaves Eq(y, 1) to Condition(" in solution.message
+
+
+def test_a_beginning_leaves_no_side_to_anybody() -> None:
+    w = sp.Function("w")(x, t)
+    problem = Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [w.diff(t) - w.diff(x, 2)],
+        [Dirichlet(w, 0, on=sp.Eq(x, 1)), pibls.Initial(w, sp.sin(x))],
+    )
+    assert displaced(problem) == ()

@@ -126,3 +126,12 @@ def test_an_unknown_that_nothing_drives_is_zero(stiffness: float, coupling: floa
             pibls.Problem(problem.domain, problem.equations, [pibls.Dirichlet(u, 0)]), max_nodes=64
         )
     assert free.status is pibls.Status.UNDETERMINED
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(UNCHECKED, "no second solution"), (ErrorEstimate(1.0, 1.0), "expected an evolution")],
+)
+def test_an_error_over_time_says_why_there_is_none(error: ErrorEstimate, words: str) -> None:
+    with pytest.raises(pibls.ProblemError, match=words):
+        error.over_time()

@@ -13,6 +13,7 @@ import numpy as np
 from sympy.core.function import AppliedUndef
 
 from pibls.domain import Domain, Face, box_of, faces_of, time_of
+from pibls.problem.conditions import Initial
 from pibls.problem.statement import distinct
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def displaced(problem: Problem) -> tuple[str, ...]:
     return tuple(
         f"{label} leaves {other.on} to {name}"
         for c, said, label in every
-        if c.on is None
+        if c.on is None and not isinstance(c, Initial)
         for other, also, name in every
         if other is not c and other.on is not None and said & also
     )

@@ -45,11 +45,18 @@ class ErrorEstimate:
 
     def over_time(self) -> tuple[Array, Array]:
         """Times, and the estimated maximum error at each of them, for an evolution."""
+        if not self.checked:
+            raise ProblemError(
+                "error.over_time()",
+                expected="an error that was estimated",
+                got="no second solution to compare with: the error is unknown at every time",
+                remedy="solution.status says why; a larger time_limit or tol may help.",
+            )
         if not self.history:
             raise ProblemError(
                 "error.over_time()",
                 expected="an evolution: a problem with initial conditions",
-                got="a problem without time" if self.checked else "an error that was not estimated",
+                got="a problem that was not followed in time",
                 remedy="error.max holds for the whole domain.",
             )
         times, errors = np.array(self.history).T
