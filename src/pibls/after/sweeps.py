@@ -12,6 +12,7 @@ from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.problem import Problem
 from pibls.problem.parameters import find_parameter
 from pibls.search.sweeps.repeated import KeptForms
+from pibls.search.sweeps.superposed import Sums, Superposition
 from pibls.solution import Solution
 from pibls.solution.solve import solve
 from pibls.status import Status
@@ -66,9 +67,18 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
     data_only = _moves_data_only(problems[0], moving)
+    plan = Superposition.of(problems) if data_only else None
     kept: KeptForms | None = None
     status = Status.TOLERANCE
     while order:
+        # Sums of very few are quickest; those of more where nothing of the first solve can be kept.
+        if plan is not None and (plan.is_quick or (kept is None and len(order) < len(problems))):
+            for i, solution in _superposed(plan, problems, settings):
+                if i in order:
+                    order.remove(i)
+                    yield i, solution
+            plan = None
+            continue
         batch = [] if kept is None else order if data_only else order[:1]
         order = order[len(batch) :]
         began = time.perf_counter()
@@ -88,6 +98,24 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
             kept = KeptForms.of(problems[order[0]], solution) if solution.converged else None
             status = solution.status
             order = order[1:]
+
+
+def _superposed(
+    plan: Superposition, problems: Sequence[Problem], settings: Mapping[str, Any]
+) -> Iterator[tuple[int, Solution]]:
+    """Those that are sums of a few, and these."""
+    solved = []
+    for i in plan.chosen:
+        solved.append(_alone(problems[i], settings))
+        yield i, solved[-1]
+    if not all(s.converged for s in solved):
+        return
+    sums = Sums(plan, solved, solved[0].tol)
+    for k, problem in enumerate(problems):
+        began = time.perf_counter()
+        answer = None if k in plan.chosen else sums.answer(k)
+        if answer is not None:
+            yield k, _solution(problem, answer, time.perf_counter() - began, settings, sums.tol)
 
 
 def _alone(problem: Problem, settings: Mapping[str, Any]) -> Solution:

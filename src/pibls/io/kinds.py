@@ -42,7 +42,7 @@ from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
 from pibls.search.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Lattice, Pieces, Whole, Windows
+from pibls.space import Cells, CellTree, Lattice, Pieces, Summed, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 
@@ -112,6 +112,9 @@ def _is_polar(basis: PolarBasis, d: int) -> str | None:
 
 def unknowns_of(space: Any) -> int:
     """For how many unknowns a space is."""
+    if _word(space) == "sum":
+        each = {unknowns_of(part) for part in space.parts}
+        return each.pop() if len(each) == 1 else 0
     while space.in_time or space.cells:
         space = space.parts[0]
     return space.unknowns if space.whole is None else len(space.whole.bases)
@@ -224,6 +227,7 @@ KNOWN = Table(
         Kind("whole", Whole, "space", {"bases": NestedTuple("basis")}),
         Kind("cells", Cells, "space", {"tree": Nested("tree"), **_PARTS}, _are_cells),
         Kind("windows", Windows, "space", {"axis": Natural(), "edges": Floats("*"), **_PARTS}, _are_windows),
+        Kind("sum", Summed, "space", _PARTS),
         Kind(
             "lattice",
             Lattice,

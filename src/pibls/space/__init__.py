@@ -5,6 +5,7 @@ from pibls.space.decomposed import Decomposed
 from pibls.space.lattice import Lattice
 from pibls.space.pieces import Pieces
 from pibls.space.protocol import Choice, Space, SpaceSpec
+from pibls.space.summed import Summed
 from pibls.space.tied import Tied, TiedFunctions, bare, bared, ties_of, with_fields
 from pibls.space.tree import Branch, CellTree, Joint, Node, crossed, graded, graded_towards
 from pibls.space.whole import Whole
@@ -22,6 +23,7 @@ __all__ = [
     "Pieces",
     "Space",
     "SpaceSpec",
+    "Summed",
     "Tied",
     "TiedFunctions",
     "Whole",
