@@ -397,10 +397,12 @@ def measure(known: Known, tol: float, seed: int, limit: float | None = None) -> 
             true, size, other = true_error(known, solution)
         except Exception as error:  # whatever it is, it belongs in the report
             return {**record, "status": "RAISED", "converged": False, "message": str(error)[:300]}
-    # JSON has no infinity, which is the estimate where nothing was found that solves the equations.
+    # JSON has no infinity, which is the estimate where nothing was found that solves the equations, and no
+    # number for an evolution that was not followed to its end.
     estimate = solution.error.max / size if np.isfinite(solution.error.max) else None
     return {
-        **record, "true": true / size, "estimate": estimate, "status": solution.status.name,
+        **record, "true": true / size if np.isfinite(true) else None, "estimate": estimate,
+        "status": solution.status.name,
         "converged": solution.converged, "nodes": solution.nodes, "seconds": round(seconds, 3),
         "other": other,
     }  # fmt: skip
@@ -435,7 +437,7 @@ def run(problems: list[Known], data: Path = DATA, limit: float | None = None) ->
 
 def report(problems: list[Known], records: list[Record]) -> str:
     """The figures of merit, then every run that is not as promised."""
-    done = [r for r in records if "true" in r]
+    done = [{**r, "true": np.nan if r["true"] is None else r["true"]} for r in records if "true" in r]
     # An infinite estimate is true and says nothing: counted by itself, not among those that held.
     judged = [r for r in done if r["estimate"] is not None]
     held = [r["true"] <= r["estimate"] for r in judged]
