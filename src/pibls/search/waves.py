@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.diagnose.coverage import bare
+from pibls.search.agreement import are_the_same, compared
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.coupled import coupled
-from pibls.search.estimate import ErrorEstimate, at_least, compare, estimated
+from pibls.search.estimate import at_least, compare, estimated
 from pibls.search.family import WaveFamily
 from pibls.search.pieces.family import PieceFamily
 from pibls.search.plan import Offer, Plan
@@ -295,7 +296,7 @@ class WavePlan(Plan):
         second = self._attempt(
             self.family, self._width(now), now, limits.other_scale, probe=True, judged=judged
         )
-        error = self._compared(now, second, chosen=last is not None or judged)
+        error = compared(self.bench, now, second, chosen=last is not None or judged or bool(self.extra))
         if self.bench.pieced is not None and other is not None:
             # What a corner of an interface leaves is the same in both; another width shows it.
             change = compare(
@@ -320,25 +321,13 @@ class WavePlan(Plan):
         elif flat:
             self.status = Status.FLOOR
 
-    def _compared(self, now: Attempt, second: Attempt, *, chosen: bool) -> ErrorEstimate:
-        """The error by a second solution; where nothing was ``chosen`` yet by held-out points, at these."""
-        bench = self.bench
-        region, inside = next(iter(bench.held_out.items()))
-        others = chosen or self.extra or bench.pieced is not None or bench.evolution is not None
-        if others or not region.is_inside:
-            return compare(now.function, second.function, bench.lowered.unknowns, bench.where)
-        difference = now.values - bench.held_values(*second.function)
-        even = difference[:, : len(inside) - len(bench.narrow)]
-        found = estimated(difference, even, now.sizes, bench.where_held)
-        return replace(found, pair=(now.function, second.function))
-
     def _note_rounding(self, second: Attempt) -> None:
         """What rounding does to the solution is no secret to any plan."""
         if second.relative < self.bench.limits.holds and second.sizes.all():
             self.bench.moved.append(second.probed.rounding / second.sizes)
 
     def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether pieces gained nothing by a doubling: there is no other way that would. Or waves lost by it.
+        """Whether pieces gained nothing by a doubling, beside which there is no other way, or waves lost by it.
 
         What rounding leaves of a sixth derivative grows with the width: the narrower solution is better.
         """
@@ -364,11 +353,7 @@ class WavePlan(Plan):
         if last is None or not self.bench.lowered.is_linear or now.relative < limits.contradiction:
             self._same = 0
             return False
-        settled = abs(math.log(now.relative / max(last.relative, 1e-300))) < limits.settled
-        moved = np.abs(now.values - last.values).max(axis=1)
-        worst = max(now.residuals.values(), key=lambda n: n.relative)
-        everywhere = worst.rms > 0.1 * worst.max
-        same = settled and everywhere and bool(np.all(moved <= limits.settled * now.sizes))
+        same = are_the_same(now, last, limits.settled)
         self._same = self._same + 1 if same else 0
         return self._same >= 2
 
