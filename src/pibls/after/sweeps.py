@@ -67,17 +67,18 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
     data_only = _moves_data_only(problems[0], moving)
-    plan = Superposition.of(problems) if data_only else None
+    plan = Superposition.of(problems, quick=True) if data_only else None
+    summed = not data_only
     kept: KeptForms | None = None
     status = Status.TOLERANCE
     while order:
         # Sums of very few are quickest; those of more where nothing of the first solve can be kept.
-        if plan is not None and (plan.is_quick or (kept is None and len(order) < len(problems))):
+        if not summed and (plan is not None or (kept is None and len(order) < len(problems))):
+            summed, plan = True, plan or Superposition.of(problems)
             for i, solution in _superposed(plan, problems, settings):
                 if i in order:
                     order.remove(i)
                     yield i, solution
-            plan = None
             continue
         batch = [] if kept is None else order if data_only else order[:1]
         order = order[len(batch) :]
@@ -101,9 +102,11 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
 
 
 def _superposed(
-    plan: Superposition, problems: Sequence[Problem], settings: Mapping[str, Any]
+    plan: Superposition | None, problems: Sequence[Problem], settings: Mapping[str, Any]
 ) -> Iterator[tuple[int, Solution]]:
     """Those that are sums of a few, and these."""
+    if plan is None:
+        return
     solved = []
     for i in plan.chosen:
         solved.append(_alone(problems[i], settings))

@@ -327,7 +327,7 @@ class WavePlan(Plan):
             self.bench.moved.append(second.probed.rounding / second.sizes)
 
     def _is_stale(self, now: Attempt, last: Attempt | None) -> bool:
-        """Whether pieces gained nothing by a doubling, beside which there is no other way, or waves lost by it.
+        """Whether pieces, which no other way knows, gained nothing by a doubling; or waves lost by it.
 
         What rounding leaves of a sixth derivative grows with the width: the narrower solution is better.
         """

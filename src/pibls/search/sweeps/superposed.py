@@ -17,7 +17,7 @@ import scipy.linalg
 
 from pibls.arrays import Array
 from pibls.problem import Problem
-from pibls.problem.lowering import LoweredProblem, lower
+from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.drive import Answer
 from pibls.search.estimate import ErrorEstimate, Norms, unknowns_at
@@ -55,26 +55,23 @@ class Superposition:
     where: Array
     """Places at which sums are as large as they get."""
 
-    @property
-    def is_quick(self) -> bool:
-        """Whether sums cost less than what one basis for all costs."""
-        return len(self.chosen) <= REPEATED.few
-
     @classmethod
-    def of(cls, problems: Sequence[Problem]) -> Superposition | None:
-        """None where the data have nearly as many shapes as there are problems, or live on a plane alone."""
-        every = [lower(p) for p in problems]
-        if any(low.interfaces.sources for low in every):
+    def of(cls, problems: Sequence[Problem], *, quick: bool = False) -> Superposition | None:
+        """None where the data have nearly as many shapes as there are problems, or live on a plane alone.
+
+        With ``quick`` only where they have so few that sums cost less than one basis for all would: then some
+        of the problems are looked at first.
+        """
+        first = lower(problems[0])
+        if first.interfaces.sources:
             return None  # what a load on a plane is, stands in no row
-        bench = Bench.of(every[0], problems[0].domain, 0, 1e-10)  # for its points
-        B = _data(every, bench)
-        if not np.isfinite(B).all() or not B.any():
+        bench = Bench.of(first, problems[0].domain, 0, 1e-10)  # for its points
+        if quick and len(_shapes(_data(problems[:: len(problems) // (2 * REPEATED.few) + 1], bench))) > REPEATED.few:
             return None
-        _, R, order = scipy.linalg.qr(B, mode="economic", pivoting=True)
-        rank = int(np.sum(np.abs(np.diag(R)) > REPEATED.same * abs(R[0, 0])))
-        if rank > REPEATED.shapes * len(problems):
+        B = _data(problems, bench)
+        chosen = _shapes(B)
+        if not 0 < len(chosen) <= REPEATED.shapes * len(problems):
             return None
-        chosen = tuple(int(i) for i in order[:rank])
         shares, *_ = np.linalg.lstsq(B[:, chosen], B, rcond=None)
         return cls(chosen, np.asarray(shares, dtype=float), bench.where.all)
 
@@ -106,9 +103,9 @@ class Sums:
         return Answer(space, w, first.status, residuals, 1, first.settings, (), lambda: error, {})
 
 
-def _data(every: Sequence[LoweredProblem], bench: Bench) -> Array:
+def _data(problems: Sequence[Problem], bench: Bench) -> Array:
     """What is given at the points that judge, (rows, problems), each statement next to its largest value."""
-    none, out = np.empty((0, 0)), []
+    none, out, every = np.empty((0, 0)), [], [lower(p) for p in problems]
     for i, r in enumerate(every[0].residuals):
         found = bench.held_out[r.region]
         X = found.sites[0]
@@ -117,6 +114,15 @@ def _data(every: Sequence[LoweredProblem], bench: Bench) -> Array:
         )
         out.append(rows / (np.abs(rows).max(initial=0.0) or 1.0))
     return np.concatenate(out)
+
+
+def _shapes(B: Array) -> tuple[int, ...]:
+    """Columns of which all others are sums; none where nothing is given, or something infinite."""
+    if not np.isfinite(B).all() or not B.any():
+        return ()
+    _, R, order = scipy.linalg.qr(B, mode="economic", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(R)) > REPEATED.same * abs(R[0, 0])))
+    return tuple(int(i) for i in order[:rank])
 
 
 def _sum(c: Array, functions: Sequence[Function]) -> Function:
