@@ -66,7 +66,8 @@ class Superposition:
         if first.interfaces.sources:
             return None  # what a load on a plane is, stands in no row
         bench = Bench.of(first, problems[0].domain, 0, 1e-10)  # for its points
-        if quick and len(_shapes(_data(problems[:: len(problems) // (2 * REPEATED.few) + 1], bench))) > REPEATED.few:
+        some = problems[:: len(problems) // (2 * REPEATED.few) + 1]
+        if quick and len(_shapes(_data(some, bench))) > REPEATED.few:
             return None
         B = _data(problems, bench)
         chosen = _shapes(B)
