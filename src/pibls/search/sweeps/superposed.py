@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from pibls.arrays import Array
-from pibls.problem import Problem
+from pibls.problem import Problem, Region
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
 from pibls.search.drive import Answer
@@ -24,6 +24,7 @@ from pibls.search.estimate import ErrorEstimate, Norms, unknowns_at
 from pibls.search.thresholds import REPEATED
 from pibls.space import Space, Summed
 from pibls.status import Status
+from pibls.system.points import Points, PointSet, place
 
 Function = tuple[Space, Array]
 
@@ -65,11 +66,13 @@ class Superposition:
         first = lower(problems[0])
         if first.interfaces.sources:
             return None  # what a load on a plane is, stands in no row
+        if quick:
+            some = problems[:: len(problems) // (2 * REPEATED.few) + 1]
+            where = place(first, problems[0].domain, Points(64, 32, 32), np.random.default_rng(0))
+            if len(_shapes(_data(some, where))) > REPEATED.few:
+                return None
         bench = Bench.of(first, problems[0].domain, 0, 1e-10)  # for its points
-        some = problems[:: len(problems) // (2 * REPEATED.few) + 1]
-        if quick and len(_shapes(_data(some, bench))) > REPEATED.few:
-            return None
-        B = _data(problems, bench)
+        B = _data(problems, bench.held_out)
         chosen = _shapes(B)
         if not 0 < len(chosen) <= REPEATED.shapes * len(problems):
             return None
@@ -104,11 +107,11 @@ class Sums:
         return Answer(space, w, first.status, residuals, 1, first.settings, (), lambda: error, {})
 
 
-def _data(problems: Sequence[Problem], bench: Bench) -> Array:
-    """What is given at the points that judge, (rows, problems), each statement next to its largest value."""
+def _data(problems: Sequence[Problem], where: Mapping[Region, PointSet]) -> Array:
+    """What is given at some points, (rows, problems), each statement next to its largest value."""
     none, out, every = np.empty((0, 0)), [], [lower(p) for p in problems]
     for i, r in enumerate(every[0].residuals):
-        found = bench.held_out[r.region]
+        found = where[r.region]
         X = found.sites[0]
         rows = np.column_stack(
             [p.residuals[i].rest(X, found.normals, p.residuals[i].known_data(X), none) for p in every]
