@@ -67,19 +67,13 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
     data_only = _moves_data_only(problems[0], moving)
-    plan = Superposition.of(problems, quick=True) if data_only else None
-    summed = not data_only
+    if data_only:
+        for i, solution in _superposed(problems, settings):
+            order.remove(i)
+            yield i, solution
     kept: KeptForms | None = None
     status = Status.TOLERANCE
     while order:
-        # Sums of very few are quickest; those of more where nothing of the first solve can be kept.
-        if not summed and (plan is not None or (kept is None and len(order) < len(problems))):
-            summed, plan = True, plan or Superposition.of(problems)
-            for i, solution in _superposed(plan, problems, settings):
-                if i in order:
-                    order.remove(i)
-                    yield i, solution
-            continue
         batch = [] if kept is None else order if data_only else order[:1]
         order = order[len(batch) :]
         began = time.perf_counter()
@@ -101,10 +95,9 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
             order = order[1:]
 
 
-def _superposed(
-    plan: Superposition | None, problems: Sequence[Problem], settings: Mapping[str, Any]
-) -> Iterator[tuple[int, Solution]]:
+def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Iterator[tuple[int, Solution]]:
     """Those that are sums of a few, and these."""
+    plan = Superposition.of(problems)
     if plan is None:
         return
     solved = []

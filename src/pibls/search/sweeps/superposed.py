@@ -1,7 +1,7 @@
 r"""b(k) = Σⱼ cⱼ(k) b(kⱼ) ⇒ u(k) = Σⱼ cⱼ(k) u(kⱼ): linear problems of which only the data depend on k.
 
-A source or a wall value k g(x), or g₀ + k g₁, has one or two shapes however many values k has. The data at
-all values show how many; so many problems are solved, each in whatever way serves it (cells, products,
+A source or a wall value k g(x), or g₀ + k g₁, has one or two shapes however many values k has. Their
+formulas show how many; so many problems are solved, each in whatever way serves it (cells, products,
 windows), and all others are sums of these, whose errors are at most the sums of theirs.
 """
 
@@ -16,15 +16,15 @@ import numpy as np
 import scipy.linalg
 
 from pibls.arrays import Array
-from pibls.problem import Problem, Region
+from pibls.problem import Problem
 from pibls.problem.lowering import lower
+from pibls.problem.separated import separated_data
 from pibls.search.bench import Bench
 from pibls.search.drive import Answer
 from pibls.search.estimate import ErrorEstimate, Norms, unknowns_at
 from pibls.search.thresholds import REPEATED
 from pibls.space import Space, Summed
 from pibls.status import Status
-from pibls.system.points import Points, PointSet, place
 
 Function = tuple[Space, Array]
 
@@ -57,26 +57,18 @@ class Superposition:
     """Places at which sums are as large as they get."""
 
     @classmethod
-    def of(cls, problems: Sequence[Problem], *, quick: bool = False) -> Superposition | None:
-        """None where the data have nearly as many shapes as there are problems, or live on a plane alone.
-
-        With ``quick`` only where they have so few that sums cost less than one basis for all would: then some
-        of the problems are looked at first.
-        """
-        first = lower(problems[0])
-        if first.interfaces.sources:
-            return None  # what a load on a plane is, stands in no row
-        if quick:
-            some = problems[:: len(problems) // (2 * REPEATED.few) + 1]
-            where = place(first, problems[0].domain, Points(64, 32, 32), np.random.default_rng(0))
-            if len(_shapes(_data(some, where))) > REPEATED.few:
-                return None
-        bench = Bench.of(first, problems[0].domain, 0, 1e-10)  # for its points
-        B = _data(problems, bench.held_out)
-        chosen = _shapes(B)
-        if not 0 < len(chosen) <= REPEATED.shapes * len(problems):
+    def of(cls, problems: Sequence[Problem]) -> Superposition | None:
+        """None where the data are no sum of a few shapes, by their formulas."""
+        V = separated_data(problems)
+        if V is None:
             return None
-        shares, *_ = np.linalg.lstsq(B[:, chosen], B, rcond=None)
+        _, R, order = scipy.linalg.qr(V, mode="economic", pivoting=True)
+        rank = int(np.sum(np.abs(np.diag(R)) > REPEATED.cut * abs(R[0, 0])))
+        if rank > REPEATED.shapes * len(problems):
+            return None
+        chosen = tuple(int(i) for i in order[:rank])
+        shares, *_ = np.linalg.lstsq(V[:, chosen], V, rcond=None)
+        bench = Bench.of(lower(problems[0]), problems[0].domain, 0, 1e-10)  # for its points
         return cls(chosen, np.asarray(shares, dtype=float), bench.where.all)
 
 
@@ -105,28 +97,6 @@ class Sums:
         space, w = _sum(c, [(s.space, s.weights) for s in self.solved])
         residuals = {name: _norms(c, [s.residuals[name] for s in self.solved]) for name in first.residuals}
         return Answer(space, w, first.status, residuals, 1, first.settings, (), lambda: error, {})
-
-
-def _data(problems: Sequence[Problem], where: Mapping[Region, PointSet]) -> Array:
-    """What is given at some points, (rows, problems), each statement next to its largest value."""
-    none, out, every = np.empty((0, 0)), [], [lower(p) for p in problems]
-    for i, r in enumerate(every[0].residuals):
-        found = where[r.region]
-        X = found.sites[0]
-        rows = np.column_stack(
-            [p.residuals[i].rest(X, found.normals, p.residuals[i].known_data(X), none) for p in every]
-        )
-        out.append(rows / (np.abs(rows).max(initial=0.0) or 1.0))
-    return np.concatenate(out)
-
-
-def _shapes(B: Array) -> tuple[int, ...]:
-    """Columns of which all others are sums; none where nothing is given, or something infinite."""
-    if not np.isfinite(B).all() or not B.any():
-        return ()
-    _, R, order = scipy.linalg.qr(B, mode="economic", pivoting=True)
-    rank = int(np.sum(np.abs(np.diag(R)) > REPEATED.same * abs(R[0, 0])))
-    return tuple(int(i) for i in order[:rank])
 
 
 def _sum(c: Array, functions: Sequence[Function]) -> Function:

@@ -131,12 +131,8 @@ class RepeatedThresholds:
     """When earlier solutions serve for other parameters (`search.sweeps`)."""
 
     shapes: float = 0.25
-    """Of the problems: data of so many shapes, at most, are sums of a few (`superposed`) …"""
-    same: float = 1e-12
-    """… to so much of their size. 100 loads on a square, which corners keep from one basis, took 1.1 times as
-    long together as apart, now 0.01."""
-    few: int = 4
-    """Shapes up to which one basis for all is not looked for: with 13 (sin kx) it is half as expensive."""
+    """Of the problems: data of so many shapes, at most, are sums of a few (`superposed`). 100 loads on a
+    square, which corners keep from one basis, took 1.1 times as long together as apart, now 0.01."""
     snapshots: int = 60  # that are kept …
     used: int = 16  # … and how many of them are combined
     steps: int = 12  # of Newton's method among snapshots
