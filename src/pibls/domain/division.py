@@ -51,13 +51,12 @@ class Parts:
     kinds: tuple[int, ...]
     """The kind of each part, with a bit for each line."""
     samples: tuple[Array, ...]
-    trees: tuple[Any, ...]
+    trees: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    """Those of the samples of some parts together, once asked for."""
 
     @classmethod
     def of(cls, domain: Domain, kind: Kind, lines: tuple[CutLine, ...], faces: Sequence[Face]) -> Parts:
-        from scipy.spatial import cKDTree
-
-        bare = cls(kind, lines, (), (), ())
+        bare = cls(kind, lines, (), ())
         through = [line.through(box_of(domain)).face for line in lines]
         X = _samples(domain, [*faces, *through])
         made_of = bare.mark(X)
@@ -67,7 +66,7 @@ class Parts:
             for part in _together(mine, domain, bare.mark, int(number), getattr(kind, "levels", None)):
                 samples.append(part)
                 kinds.append(int(number))
-        return cls(kind, lines, tuple(kinds), tuple(samples), tuple(cKDTree(s) for s in samples))
+        return cls(kind, lines, tuple(kinds), tuple(samples))
 
     def mark(self, X: Array) -> Numbers:
         """The kind of each point, and on which side of each line it is, as a number."""
@@ -88,12 +87,19 @@ class Parts:
                 plain = int(number) >> len(self.lines)
                 mine = [p for p, k in enumerate(self.kinds) if k >> len(self.lines) == plain]
             mine = mine or list(range(len(self.kinds)))
-            if len(mine) == 1:
-                out[rows] = mine[0]
-                continue
-            distances = np.array([self.trees[p].query(X[rows])[0] for p in mine])
-            out[rows] = np.array(mine)[distances.argmin(axis=0)]
+            out[rows] = self._nearest(X[rows], tuple(mine))
         return out
+
+    def _nearest(self, X: Array, among: tuple[int, ...]) -> Numbers:
+        """The part, of these, that has a sample next to each point: one tree for all of them."""
+        from scipy.spatial import cKDTree
+
+        if len(among) == 1:
+            return np.full(len(X), among[0], dtype=np.intp)
+        if among not in self.trees:
+            self.trees[among] = cKDTree(np.concatenate([self.samples[p] for p in among]))
+        owners = np.repeat(among, [len(self.samples[p]) for p in among])
+        return np.asarray(owners[self.trees[among].query(X)[1]])
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ def _divided(problem: Problem) -> Materials | None:
     if not faces and not walls:
         return None
     division = Division.of(ground, kinds, faces, walls)
+    _refuse_many(division)  # seams only divide further
     if flat:
         between_two = [f for some in division.interfaces(faces).values() for f in some]
         seams = seams_of(ground, walls, between_two, division.locate)
@@ -120,13 +121,7 @@ def _divided(problem: Problem) -> Materials | None:
             division = Division.of(ground, kinds, faces, walls, seams)
     if len(division) < 2:
         return None
-    if len(division) > _PIECES:
-        raise ProblemError(
-            "problem",
-            expected=f"coefficients and sources that divide the domain into at most {_PIECES} pieces",
-            got=f"{len(division)}",
-            remedy="Smooth the jumps, for example with tanh((x - a)/width), or solve a part of it.",
-        )
+    _refuse_many(division)
     values = tuple(v for _, v in problem.values)
     between: list[Residual] = []
     inner: list[tuple[Face, ...]] = [()] * len(division)
@@ -146,6 +141,16 @@ def _divided(problem: Problem) -> Materials | None:
             statements = continuity(forms, laws, (p, q), n, language)
         between += [lower_form(form, region).at(values) for form in statements]
     return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
+
+
+def _refuse_many(division: Division) -> None:
+    if len(division) > _PIECES:
+        raise ProblemError(
+            "problem",
+            expected=f"coefficients and sources that divide the domain into at most {_PIECES} pieces",
+            got=f"{len(division)}",
+            remedy="Smooth the jumps, for example with tanh((x - a)/width), or solve a part of it.",
+        )
 
 
 def _cross(breaks: Breaks) -> bool:
