@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -45,6 +46,15 @@ class Document:
             file=self.file,
             origin=(line, 1),
         )
+
+    @contextmanager
+    def at(self, path: Path, *, key: bool = False) -> Iterator[None]:
+        """Errors about one value (or key) are told of this file, unless they point into it already."""
+        try:
+            yield
+        except ProblemError as error:
+            located = isinstance(error, TextError) and error.file == self.file
+            raise error if located else self.within(error, path, key=key) from None
 
     def within(self, error: ProblemError, path: Path, *, key: bool = False) -> TextError:
         """An error about one value (or key), told of this file."""

@@ -85,7 +85,5 @@ def _override(name: str, value: Any) -> Any:
 
 
 def check_new(doc: Document, path: Path, name: str, taken: list[str]) -> None:
-    try:
+    with doc.at(path, key=True):
         check_name(name, doc.name(path), taken)
-    except ProblemError as error:
-        raise doc.within(error, path, key=True) from None

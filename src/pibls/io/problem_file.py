@@ -248,10 +248,8 @@ def _with_definitions(
 def _names(
     doc: Document, path: Path, base: Names, values: dict[str, Any], functions: Mapping[str, PointFunction]
 ) -> Names:
-    try:
+    with doc.at(path, key=True):
         return Names(base.coordinates, base.unknowns, base.time, dict(values), functions, base.places)
-    except ProblemError as error:
-        raise doc.within(error, path, key=True) from None
 
 
 def _problem(doc: Document, space: TextSpace, texts: Texts, parameters: dict[Any, Any]) -> Problem:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pibls.domain import (
-    Ball,
-    Box,
-    Disk,
-    Ellipse,
-    Extrusion,
-    Implicit,
-    Interval,
-    Mapped,
-    Polygon,
-    Revolution,
-    Slit,
-    Solid,
-    Spline,
-)
+import numpy as np
+
+from pibls.domain import Box, Extrusion, Implicit, Interval, Mapped, Revolution
 from pibls.domain.csg import combined
 from pibls.errors import ProblemError
+from pibls.io.shapes import PLAIN
 
 
 def written(value: float) -> str:
@@ -78,7 +67,7 @@ class ShapeTables:
     def keys_of_bounds(self, shape: Any) -> dict[str, str]:
         """The ends of each coordinate."""
         pairs = zip(shape.coordinates, shape.bounds, strict=True)
-        return {self.name(x): _list(ends) for x, ends in pairs}
+        return {self.name(x): _listed(ends) for x, ends in pairs}
 
     def center(self, shape: Any) -> str:
         pairs = zip(shape.coordinates, shape.center, strict=True)
@@ -96,39 +85,24 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def _list(values: Sequence[float]) -> str:
-    return f"[{', '.join(map(written, values))}]"
-
-
-def _points(points: Sequence[Sequence[float]]) -> str:
-    return f"[{', '.join(map(_list, points))}]"
+def _listed(value: Any) -> str:
+    """A number, or a list of such, of lists of them, …"""
+    return f"[{', '.join(map(_listed, value))}]" if np.ndim(value) else written(value)
 
 
 def _mapped(tables: ShapeTables, s: Mapped) -> dict[str, str]:
-    matrix, offset = _points(s.affine.rows), _list(s.affine.offset)
+    matrix, offset = _listed(s.affine.rows), _listed(s.affine.offset)
     return {"shape": _quoted(tables.text(s.shape)), "matrix": matrix, "offset": offset}
 
 
-def _round(tables: ShapeTables, s: Any) -> dict[str, str]:
-    return {"center": tables.center(s), "radius": written(s.radius)}
-
-
-def _ellipse(tables: ShapeTables, s: Ellipse) -> dict[str, str]:
-    keys = {"center": tables.center(s), "radii": _list(s.radii)}
-    return keys | ({"angle": written(s.angle)} if s.angle else {})
-
-
-def _polygon(tables: ShapeTables, s: Polygon) -> dict[str, str]:
-    keys = {"coordinates": tables.symbols(s.coordinates), "vertices": _points(s.vertices)}
-    return keys | ({"holes": f"[{', '.join(map(_points, s.holes))}]"} if s.holes else {})
-
-
-def _slit(tables: ShapeTables, s: Slit) -> dict[str, str]:
-    return {"coordinates": tables.symbols(s.coordinates), "vertices": _points(s.vertices)}
-
-
-def _spline(tables: ShapeTables, s: Spline) -> dict[str, str]:
-    return {"coordinates": tables.symbols(s.coordinates), "points": _points(s.points)}
+def _plain(tables: ShapeTables, s: Any) -> dict[str, str]:
+    needed, *others = (part.split() for part in PLAIN[type(s)])
+    keys = [*needed, *(key for part in others for key in part if getattr(s, key))]
+    own: dict[str, Callable[[Any], str]] = {
+        "center": tables.center,
+        "coordinates": lambda s: tables.symbols(s.coordinates),
+    }
+    return {key: own[key](s) if key in own else _listed(getattr(s, key)) for key in keys}
 
 
 def _implicit(tables: ShapeTables, s: Implicit) -> dict[str, str]:
@@ -136,13 +110,8 @@ def _implicit(tables: ShapeTables, s: Implicit) -> dict[str, str]:
     return {"negative": _quoted(tables.expression(s.expression)), "bounds": bounds}
 
 
-def _solid(tables: ShapeTables, s: Solid) -> dict[str, str]:
-    triangles = ", ".join(map(_points, s.triangles.tolist()))
-    return {"coordinates": tables.symbols(s.coordinates), "triangles": f"[{triangles}]"}
-
-
 def _extrusion(tables: ShapeTables, s: Extrusion) -> dict[str, str]:
-    return {"shape": _quoted(tables.text(s.base)), tables.name(s.axis): _list((s.low, s.high))}
+    return {"shape": _quoted(tables.text(s.base)), tables.name(s.axis): _listed((s.low, s.high))}
 
 
 def _revolution(tables: ShapeTables, s: Revolution) -> dict[str, str]:
@@ -152,14 +121,8 @@ def _revolution(tables: ShapeTables, s: Revolution) -> dict[str, str]:
 _KEYS: dict[type, Callable[[ShapeTables, Any], dict[str, str]]] = {
     Interval: ShapeTables.keys_of_bounds,
     Box: ShapeTables.keys_of_bounds,
-    Disk: _round,
-    Ball: _round,
-    Ellipse: _ellipse,
-    Polygon: _polygon,
-    Slit: _slit,
-    Spline: _spline,
+    **dict.fromkeys(PLAIN, _plain),
     Implicit: _implicit,
-    Solid: _solid,
     Extrusion: _extrusion,
     Revolution: _revolution,
     Mapped: _mapped,

@@ -21,7 +21,6 @@ import numpy as np
 
 from pibls.domain import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
 from pibls.domain.maps import Affine
-from pibls.errors import ProblemError
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
 from pibls.text import Names, nearest, parse_expression
@@ -64,10 +63,8 @@ def read_shape_table(reader: ShapeReader, path: Path, value: Any, shapes: Mappin
     doc.table(path, table, (kind,))
     place = (*path, kind)
     inner = doc.table(place, table[kind])
-    try:
+    with doc.at(place):
         return KINDS[kind](reader, place, inner, shapes)
-    except ProblemError as error:
-        raise error if getattr(error, "file", "") == doc.file else doc.within(error, place) from None
 
 
 def _needed(reader: ShapeReader, path: Path, table: Mapping[str, Any], needed: str, *others: str) -> None:
@@ -109,42 +106,46 @@ def _symbols(reader: ShapeReader, path: Path, value: Any) -> tuple[Any, ...]:
     return tuple(reader.symbol((*path, i), reader.doc.string((*path, i), v)) for i, v in enumerate(value))
 
 
-def _round(make: Callable[..., Any]) -> Callable[..., Any]:
+def _rings(reader: ShapeReader, path: Path, value: Any) -> list[list[list[float]]]:
+    if not isinstance(value, list) or len(value) > MAX_POINTS:
+        raise reader.doc.refusal(
+            path, f"a list of at most {MAX_POINTS} {path[-1]}", kind_of(value), "Write [[[0, 0], …]]."
+        )
+    return [_points(reader, (*path, i), ring) for i, ring in enumerate(value)]
+
+
+_VALUES: dict[str, Callable[[ShapeReader, Path, Any], Any]] = {
+    "center": _center,
+    "coordinates": _symbols,
+    "radius": lambda reader, path, value: reader.number(path, value),
+    "angle": lambda reader, path, value: reader.number(path, value),
+    "radii": _numbers,
+    "vertices": _points,
+    "points": _points,
+    "holes": _rings,
+    "triangles": _rings,
+}
+PLAIN: dict[Any, tuple[str, ...]] = {
+    Disk: ("center radius",),
+    Ball: ("center radius",),
+    Ellipse: ("center radii", "angle"),
+    Polygon: ("coordinates vertices", "holes"),
+    Slit: ("coordinates vertices",),
+    Spline: ("coordinates points",),
+    Solid: ("coordinates triangles",),
+}
+"""Shapes that are made of what stands under some keys, in this order; those that may be left out last."""
+
+
+def _plain(make: Any) -> Callable[..., Any]:
     def read(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-        _needed(reader, path, table, "center radius")
-        symbols, center = _center(reader, (*path, "center"), table["center"])
-        return make(symbols, center, reader.number((*path, "radius"), table["radius"]))
+        _needed(reader, path, table, *PLAIN[make])
+        given = [key for key in " ".join(PLAIN[make]).split() if key in table]
+        found = {key: _VALUES[key](reader, (*path, key), table[key]) for key in given}
+        first = found.pop("center") if "center" in found else ()  # it names the coordinates, too
+        return make(*first, *found.values())
 
     return read
-
-
-def _ellipse(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    _needed(reader, path, table, "center radii", "angle")
-    symbols, center = _center(reader, (*path, "center"), table["center"])
-    angle = reader.number((*path, "angle"), table["angle"]) if "angle" in table else 0
-    return Ellipse(symbols, center, _numbers(reader, (*path, "radii"), table["radii"]), angle)
-
-
-def _polygon(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    _needed(reader, path, table, "coordinates vertices", "holes")
-    symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
-    holes = table.get("holes", [])
-    if not isinstance(holes, list):
-        raise reader.doc.refusal((*path, "holes"), "a list of holes", kind_of(holes), "Write [[[0, 0], …]].")
-    inner = [_points(reader, (*path, "holes", i), h) for i, h in enumerate(holes)]
-    return Polygon(symbols, _points(reader, (*path, "vertices"), table["vertices"]), inner)
-
-
-def _slit(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    _needed(reader, path, table, "coordinates vertices")
-    symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
-    return Slit(symbols, _points(reader, (*path, "vertices"), table["vertices"]))
-
-
-def _spline(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    _needed(reader, path, table, "coordinates points")
-    symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
-    return Spline(symbols, _points(reader, (*path, "points"), table["points"]))
 
 
 def _implicit(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
@@ -154,28 +155,11 @@ def _implicit(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes:
     ends = {symbols[n]: reader.ends((*path, "bounds", n), v) for n, v in bounds.items()}
     place = (*path, "negative")
     text = reader.doc.string(place, table["negative"])
-    try:
+    with reader.doc.at(place):
         expression = parse_expression(text, Names(symbols), argument=reader.doc.name(place))
-    except ProblemError as error:
-        raise reader.doc.within(error, place) from None
     if isinstance(expression, tuple):
         raise reader.doc.refusal(place, "one value", "a vector", "Write one component.")
     return Implicit(expression, ends)
-
-
-def _solid(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
-    _needed(reader, path, table, "coordinates triangles")
-    symbols = _symbols(reader, (*path, "coordinates"), table["coordinates"])
-    given = table["triangles"]
-    if not isinstance(given, list) or len(given) > MAX_POINTS:
-        raise reader.doc.refusal(
-            (*path, "triangles"),
-            f"a list of at most {MAX_POINTS} triangles",
-            kind_of(given),
-            "Write [[[…]]].",
-        )
-    place = (*path, "triangles")
-    return Solid(symbols, [_points(reader, (*place, i), t) for i, t in enumerate(given)])
 
 
 def _extrusion(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
@@ -204,14 +188,8 @@ def _revolution(reader: ShapeReader, path: Path, table: Mapping[str, Any], shape
 KINDS: dict[str, Callable[..., Any]] = {
     "interval": lambda reader, path, table, shapes: reader.box(path, table, "interval"),
     "box": lambda reader, path, table, shapes: reader.box(path, table, "box"),
-    "disk": _round(Disk),
-    "ball": _round(Ball),
-    "ellipse": _ellipse,
-    "polygon": _polygon,
-    "slit": _slit,
-    "spline": _spline,
+    **{make.__name__.lower(): _plain(make) for make in PLAIN},
     "implicit": _implicit,
-    "solid": _solid,
     "extrusion": _extrusion,
     "revolution": _revolution,
 }
@@ -228,7 +206,7 @@ def _changed(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: 
     center = None
     if "center" in table:
         center = _center(reader, (*path, "center"), table["center"])[1]
-    try:
+    with doc.at(path):
         if "matrix" in table:
             rows = tuple(map(tuple, _points(reader, (*path, "matrix"), table["matrix"])))
             offset = tuple(float(v) for v in _numbers(reader, (*path, "offset"), table.get("offset", [])))
@@ -252,8 +230,6 @@ def _changed(reader: ShapeReader, path: Path, table: Mapping[str, Any], shapes: 
             shape = shape.turned(reader.number((*path, "turned"), table["turned"]), center=center, axis=axis)
         if "moved" in table:
             shape = shape.moved(*_numbers(reader, (*path, "moved"), table["moved"]))
-    except ProblemError as error:
-        raise error if getattr(error, "file", "") == doc.file else doc.within(error, path) from None
     return shape
 
 
@@ -267,10 +243,8 @@ def read_expression(doc: Document, path: Path, value: Any, shapes: Mapping[str, 
             raise doc.refusal(path, "names of shapes, joined by |, & and -", f"'{text[:64]}'", "Write a - b.")
         tokens.append(match.group(1))
         at = match.end()
-    try:
+    with doc.at(path):
         shape, rest = _joined(doc, path, tokens, shapes, 0)
-    except ProblemError as error:
-        raise error if getattr(error, "file", "") == doc.file else doc.within(error, path) from None
     if rest:
         raise doc.refusal(path, "a sign between two shapes", f"'{text[:64]}'", "Write |, & or - there.")
     return shape

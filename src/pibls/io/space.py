@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -57,16 +56,15 @@ def read_space(doc: Document, constant: Constant) -> TextSpace:
     for name, ends in time.items():
         path: Path = ("time", name)
         low, high = _ends(doc, path, ends, constant)
-        domain = _built(doc, path, partial(space.during, symbols.symbol(name), low, high))
+        with doc.at(path):
+            domain = space.during(symbols.symbol(name), low, high)
     # A profile that is turned has a distance from the axis, which is no coordinate of the body.
     named = {symbol: name for name, symbol in symbols.made.items()}
     coordinates = {named[symbol]: symbol for symbol in domain.coordinates}
     unknowns = _unknowns(doc, symbols, coordinates)
-    try:
+    with doc.at(("unknowns",)):
         places = {name: inside_of(shape) for name, shape in shapes.items()}
         names = Names(coordinates, unknowns, next(iter(time), None), places=places)
-    except ProblemError as error:
-        raise doc.within(error, ("unknowns",)) from None
     return TextSpace(domain, names, {"domain": domain, "space": space, **shapes}, symbols.parameter)
 
 
@@ -98,19 +96,15 @@ class _Symbols:
         return sp.Function(self._called.get(name, name), **self._assumed.get(name, {}))(*arguments)
 
     def _own(self, path: Path, value: Any) -> str:
-        try:
+        with self._doc.at(path):
             return own_name(self._doc.string(path, value), self._doc.name(path))
-        except ProblemError as error:
-            raise self._doc.within(error, path) from None
 
     def _facts(self, path: Path, value: Any) -> dict[str, bool]:
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
             raise self._doc.refusal(path, 'words such as "real"', kind_of(value), 'Write ["real"].')
-        try:
+        with self._doc.at(path):
             return assumed(words, self._doc.name(path))
-        except ProblemError as error:
-            raise self._doc.within(error, path) from None
 
 
 def _space(doc: Document, symbols: _Symbols, shapes: Mapping[str, Any], constant: Constant) -> Any:
@@ -152,28 +146,20 @@ def _box(
     ends = {}
     for name, value in sides.items():
         place = (*path, name)
-        try:
+        with doc.at(place):
             check_name(name, "coordinate", [])
-        except ProblemError as error:
-            raise doc.within(error, place) from None
         ends[symbols.symbol(name)] = _ends(doc, place, value, constant)
     if kind == "interval":
         if len(ends) != 1:
             raise doc.refusal(path, "one coordinate", f"{len(ends)}", "Write box for several.")
         (x, (low, high)) = next(iter(ends.items()))
-        return _built(doc, (*path, next(iter(sides))), lambda: Interval(x, low, high))
+        with doc.at((*path, next(iter(sides)))):
+            return Interval(x, low, high)
     try:
         return Box(ends)
     except ProblemError as error:
         wrong = [name for name in sides if error.argument.startswith(f"Box: side of {symbols.symbol(name)}")]
         raise doc.within(error, (*path, *wrong[-1:])) from None
-
-
-def _built(doc: Document, path: Path, build: Callable[[], Any]) -> Any:
-    try:
-        return build()
-    except ProblemError as error:
-        raise doc.within(error, path) from None
 
 
 def _ends(doc: Document, path: Path, value: Any, constant: Constant) -> tuple[Any, Any]:
@@ -206,10 +192,8 @@ class _Reader:
         return _ends(self.doc, path, value, self.constant)
 
     def symbol(self, path: Path, name: Any) -> Any:
-        try:
+        with self.doc.at(path):
             check_name(name, "coordinate", [])
-        except ProblemError as error:
-            raise self.doc.within(error, path) from None
         return self.symbols.symbol(name)
 
     def box(self, path: Path, sides: Mapping[str, Any], kind: str) -> Any:

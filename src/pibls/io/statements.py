@@ -54,10 +54,8 @@ class Texts:
             raise self.doc.refusal(path, "a number below 1e308", "a longer one", "Write a shorter one.")
         if isinstance(value, Decimal) and not value.is_finite():
             raise self.doc.refusal(path, "a finite number", str(value), "Write a number.")
-        try:
+        with self.doc.at(path):
             return parse_expression(str(value), self.names, argument=self.doc.name(path))
-        except ProblemError as error:
-            raise self.doc.within(error, path) from None
 
     def scalar(self, path: Path, value: Any) -> Any:
         """A number, or text that is one expression."""
@@ -79,10 +77,8 @@ class Texts:
     def equations(self, path: Path, value: Any) -> tuple[Any, ...]:
         """One equation, or one for each component."""
         text = self.doc.string(path, value)
-        try:
+        with self.doc.at(path):
             return parse_equations(text, self.names, argument=self.doc.name(path))
-        except ProblemError as error:
-            raise self.doc.within(error, path) from None
 
     def value(self, path: Path, value: Any) -> Any:
         """The value of a condition: an expression, or a Python function of the coordinates."""
@@ -122,11 +118,8 @@ def read_conditions(texts: Texts, space: TextSpace) -> list[tuple[Path, Any]]:
     out: list[tuple[Path, Any]] = []
     for i, item in enumerate(items):
         path: Path = ("conditions", i)
-        try:
+        with doc.at(path):
             out += [(path, c) for c in _condition(texts, space, path, doc.table(path, item))]
-        except ProblemError as error:
-            located = getattr(error, "file", "") == doc.file
-            raise error if located else doc.within(error, path) from None
     return out
 
 
