@@ -355,3 +355,21 @@ def test_a_pressure_that_nothing_holds_is_left_to_others() -> None:
     free = pibls.Problem(problem.domain, problem.equations, problem.conditions[:-1])
     assert Boxed.of(lower(problem), problem.domain, np.array(problem.domain.bounds)) is not None
     assert Boxed.of(lower(free), free.domain, np.array(free.domain.bounds)) is None
+
+
+def test_a_peak_that_coarse_pieces_miss() -> None:
+    """Two coarse solutions of zero agreed to 1e-114, and were kept when finer ones had found the peak."""
+    u, w = sp.Function("u")(x, y), 0.003
+    peak = sp.exp(-(((x - sp.Rational(19, 60)) / w) ** 2) - ((y - sp.Rational(28, 45)) / w) ** 2) / (
+        sp.pi * w**2
+    )
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}), [u.diff(x, 2) + u.diff(y, 2) + peak], [pibls.Dirichlet(u, 0)]
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    n = np.pi * np.arange(1, 300)
+    smooth = np.exp(-((n * w / 2) ** 2))
+    a, b = (smooth * np.sin(n * p) * np.sin(n * q) for p, q in ((19 / 60, 0.7), (28 / 45, 0.2)))
+    exact = 4 * (np.outer(a, b) / (n[:, None] ** 2 + n**2)).sum()
+    assert solution.converged
+    assert abs(solution(0.7, 0.2) - exact) <= solution.error.max < 1e-4

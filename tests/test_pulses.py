@@ -98,3 +98,18 @@ def test_where_the_moments_see_least() -> None:
     assert watch.furthest(1.0, 0.0, nodes) == pytest.approx([0.6])
     assert len(watch.furthest(0.1, 0.1005, nodes)) == 0
     assert len(Watch(times, np.empty((0, 1001))).furthest(0.0, 1.0, nodes)) == 0
+
+
+def test_a_flash_that_a_window_happens_to_hit() -> None:
+    """A Python function of 1e-5 of the time: where one moment saw it, the window's series had no tail at all,
+    and a division by zero ended the search."""
+    flash = pibls.known(lambda s: np.exp(-(((s - 0.81723) / 1e-5) ** 2)) / 1e-5, t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [v.diff(t) - v.diff(x, 2) / 100 - flash],
+        [pibls.Neumann(v, 0), pibls.Initial(v, 0)],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-4, time_limit=5)
+    assert not solution.converged or abs(float(solution(0.5, 1)) - math.sqrt(math.pi)) < 1e-3

@@ -143,6 +143,12 @@ class Plan(ABC):
         """Whether every unknown is within the tolerance."""
         return self.excess(found, error) <= self.bench.tol
 
+    def is_no_worse(self, found: Attempt, error: ErrorEstimate) -> bool:
+        """Whether an estimate is no larger than that of the best; of zero, where nothing holds, it is 0."""
+        if self.best is None or not self.error.checked:
+            return True
+        return self.excess(found, error) <= self.excess(self.best, self.error)
+
     def keep_better(self, best: Attempt | None, error: ErrorEstimate, notes: dict[str, Any]) -> None:
         """Go back to what was found before where more was asked for and brought rounding, or less time."""
         if best is None:
@@ -150,7 +156,8 @@ class Plan(ABC):
         late, stopped = self.status is Status.TIME_LIMIT, self.status is Status.STOPPED
         # What went on past a pole is no better for that: its estimate says so.
         lost = self.excess(best, error) > self.bench.limits.fits
-        if error.max < self.error.max if not (late or stopped) else late or not lost:
+        worse = self.best is not None and self.excess(best, error) < self.excess(self.best, self.error)
+        if worse if not (late or stopped) else late or not lost:
             self.best, self.error, self.notes = best, error, notes
             self.status = Status.FLOOR if stopped else self.status
 

@@ -151,7 +151,7 @@ class ProductPlan(Plan):
             return
         second, others, other = made
         error = self._compared(found, rows, result, second, others, other)
-        if not self.error.checked or error.max <= self.error.max:
+        if self.is_no_worse(found, error):
             self.best, self.error = found, error
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.axes.lattice(1)))

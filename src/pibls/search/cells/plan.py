@@ -155,7 +155,7 @@ class CellPlan(Plan):
             fall = min(max(10.0**-self._rate, CELLS.least_fall), 1.0)
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
-        if not self.error.checked or error.max <= self.error.max:
+        if self.is_no_worse(found, error):
             self.best, self.error = self._whole(found), error
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))

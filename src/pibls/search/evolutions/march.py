@@ -171,7 +171,7 @@ def left_by_newton(tail: float) -> float:
 
 def shortened(asked: Demand, along: float, between: float, moments: int) -> float:
     """How much shorter the next try is, after a tail in time and a residual between the moments."""
-    ratio = min(asked.tail / along, asked.residual / max(between, 1e-300))
+    ratio = min(asked.tail / max(along, 1e-300), asked.residual / max(between, 1e-300))
     return float(min(max(MARCH.safe * ratio ** (1.0 / (moments + 1.0)), 0.1), 0.7))
 
 
