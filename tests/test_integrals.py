@@ -91,6 +91,12 @@ def test_volumes(shape: Any, volume: float) -> None:
     assert rule_inside(shape, 16).weights.sum() == pytest.approx(volume, rel=1e-12)
 
 
+@pytest.mark.parametrize("slim", [1e-2, 1e-4])
+def test_a_slim_oval_turns_behind_its_tip(slim: float) -> None:
+    oval = pibls.Ellipse((x, y), (0, 0), (1, slim), angle=0.5)
+    assert rule_inside(oval, 20).weights.sum() == pytest.approx(np.pi * slim, rel=1e-10)
+
+
 def test_a_body_of_which_only_contains_is_known() -> None:
     cut = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)}) - pibls.Ball((x, y, z), (0, 0, 0), 0.5)
     exact = 1 - np.pi / 48

@@ -23,6 +23,7 @@ LOOKED = 256  # places at which a face, or a line through a shape, is looked at,
 _BISECTIONS = 100
 _LEVEL = 1e-9  # a normal that is flatter than this belongs to a horizontal side
 _TURNS = 1e-2  # … and at the end of a stretch, one that is flatter than this to a turning point
+_BESIDE = 1e-12  # of a stretch: just inside its end
 _LEAST = 7  # nodes of a piece
 
 
@@ -131,7 +132,8 @@ def _rises(face: Face) -> list[_Rise]:
     knots, corners = knots_of(face)
     many = max(LOOKED, len(knots))
     u = np.unique(np.concatenate([np.linspace(0.0, 1.0, many + 1), knots]))
-    places = 0.5 * (u[1:] + u[:-1])
+    # A slim curve may turn at once behind its beginning.
+    places = np.concatenate([[_BESIDE], 0.5 * (u[1:] + u[:-1]), [1.0 - _BESIDE]])
     sign = _sense(face, places)
     changes = np.flatnonzero(sign[1:] != sign[:-1])
     a, b = bisected(lambda c: _sense(face, c) == sign[changes], places[changes], places[changes + 1], 100)
@@ -141,7 +143,7 @@ def _rises(face: Face) -> list[_Rise]:
     for start, stop, kind in zip(ends[:-1], ends[1:], kinds, strict=True):
         if kind == 0 or stop - start < 1e-13:
             continue
-        near = np.array([start + 1e-7 * (stop - start), stop - 1e-7 * (stop - start)])
+        near = np.array([start + _BESIDE * (stop - start), stop - _BESIDE * (stop - start)])
         flat = np.abs(_normals(face, near)[:, 0]) < _TURNS
         heights = _points(face, np.array([start, stop]))[:, 1]
         bends = _points(face, corners[(corners > start) & (corners < stop)])[:, 1]
