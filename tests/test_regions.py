@@ -171,6 +171,15 @@ def test_a_tiny_cell_at_the_edge_of_an_own_shape_has_points_inside() -> None:
         assert ring.contains(found.sites[0]).all()
 
 
+def test_a_small_face_is_a_part_like_a_large_one() -> None:
+    well, field = pibls.Disk((x, y), (0, 0), 0.01), pibls.Disk((x, y), (0, 0), 1000)
+    assert Part(owners=(well,)).mask(probe(field - well)).any()
+    u = sp.Function("u")(x, y)
+    ends = [pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)), pibls.Dirichlet(u, 1, on=sp.Eq(x, 1)), pibls.Neumann(u, 0)]
+    strip = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1e-6)}), [u.diff(x, 2) + u.diff(y, 2)], ends)
+    assert all(isinstance(statement.region, Part) for statement in strip.statements[1:])
+
+
 def test_a_curve_inside_is_a_region() -> None:
     u = sp.Function("u")(x, y)
     circle = sp.Eq(x**2 + y**2, sp.Rational(1, 4))

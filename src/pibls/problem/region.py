@@ -28,7 +28,7 @@ from pibls.domain import (
     within,
 )
 from pibls.domain.checks import real_number
-from pibls.domain.cloud import Cloud
+from pibls.domain.face import join
 from pibls.domain.level import Level
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Initial, Periodic
@@ -38,6 +38,7 @@ from pibls.problem.relation import Relation, check_relation, pinned
 __all__ = ["Inside", "Pair", "Part", "Region", "Scattered", "Slice", "Spot", "probe", "region_of", "within"]
 
 _PROBES = 4096
+_LEAST_PROBES = 16  # on each face
 
 
 def region_of(condition: Any, domain: Domain) -> Region:
@@ -206,8 +207,10 @@ def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
 
 
 def probe(domain: Domain) -> Boundary:
-    """Many boundary points, none of them at a corner, always the same."""
-    return Cloud(domain).at(np.empty((_PROBES, 0)))
+    """Many boundary points, none of them at a corner, always the same; a small face has as many as a large."""
+    faces, rng = faces_of(domain), np.random.default_rng(0)
+    each = max(_PROBES // max(len(faces), 1), _LEAST_PROBES)
+    return join([f.at(rng.random((each, f.dimension)), rng) for f in faces], len(domain.coordinates))
 
 
 def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:
