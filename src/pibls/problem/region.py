@@ -207,7 +207,7 @@ def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
 
 
 def probe(domain: Domain) -> Boundary:
-    """Many boundary points, none of them at a corner, always the same; a small face has as many as a large."""
+    """Many boundary points, none of them at a corner, always the same, as many on small faces."""
     faces, rng = faces_of(domain), np.random.default_rng(0)
     each = max(_PROBES // max(len(faces), 1), _LEAST_PROBES)
     return join([f.at(rng.random((each, f.dimension)), rng) for f in faces], len(domain.coordinates))
