@@ -14,7 +14,6 @@ from pibls.errors import ProblemError, need
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import add_axes, figure_of
 from pibls.plot.choose import picture_of
-from pibls.plot.colours import Fixed
 from pibls.plot.scene import Picture, Quantity, Scene
 from pibls.plot.show import quantities_of, scene_of
 from pibls.solution import Solution
@@ -89,7 +88,7 @@ def _held(quantity: Quantity, scene: Scene) -> Quantity:
             values.append(quantity.values(section, P))
     together = np.concatenate(values)
     scale = quantity.scale.suited(together) if scene.view.free > 2 else quantity.scale
-    return replace(quantity, scale=Fixed(scale, *scale.limits(together)))
+    return replace(quantity, scale=replace(scale, decided=True, held=scale.limits(together)))
 
 
 class _Gif:

@@ -13,7 +13,7 @@ from pibls.errors import ProblemError
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import axes_for
 from pibls.plot.choose import picture_of
-from pibls.plot.colours import Coloured, Sequential
+from pibls.plot.colours import Sequential
 from pibls.plot.labels import Labels
 from pibls.plot.scene import Quantity, Scene
 from pibls.plot.vectors import magnitude
@@ -89,7 +89,7 @@ def scene_of(
             )
     if cmap is not None:
         check_cmap(cmap)
-        quantities = tuple(replace(q, scale=Coloured(q.scale, cmap)) for q in quantities)
+        quantities = tuple(replace(q, scale=replace(q.scale, cmap=cmap, decided=True)) for q in quantities)
     return Scene(
         quantities,
         View.of(reach_of(solution), at, times),
