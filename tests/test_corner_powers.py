@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_where_a_relation_ends_exactly(off: float, found: bool) -> None:
     relation = SimpleNamespace(expression=sp.Gt(x, 0.3), coordinates=(x, y))
     at = {float(c): side.at(np.array([[c]]), np.random.default_rng(0)).points[0, 0] for c in (0.3, 0.7)}
     cut = next(c for c, place in at.items() if abs(place - 0.3) < 1e-12)
-    exact = ends._exactly(side, cut + off, SimpleNamespace(relation=relation))
+    exact = ends._exactly(side, cut + off, cast("Any", SimpleNamespace(relation=relation)))
     assert (exact == pytest.approx(cut, abs=1e-12)) is found
 
 

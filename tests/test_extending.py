@@ -16,7 +16,7 @@ from pibls.domain import Boundary, Domain, box_of, owned
 from pibls.problem import statement as problem_module
 from pibls.problem.lowering import lower
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 from pibls.search.attempt import attempt
 from pibls.search.bench import Bench
 from pibls.search.budget import Budget
@@ -79,7 +79,7 @@ def test_a_shape() -> None:
 
 
 @dataclass(frozen=True)
-class Diagonal(Place):
+class Diagonal(Region):
     """{x = y}: the diagonal of a box."""
 
     def place(

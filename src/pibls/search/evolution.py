@@ -18,7 +18,6 @@ from pibls.domain import Domain, box_of, faces_of, time_of
 from pibls.problem import Jet, Region
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Place
 from pibls.space import Space
 
 _PROBES = 64
@@ -144,7 +143,7 @@ def _of_part(part: Region, domain: Domain, axis: int, start: float) -> str | Non
 
 
 @dataclass(frozen=True)
-class Handed(Place):
+class Handed(Region):
     """The start of a window, at one of its two ends."""
 
     axis: int

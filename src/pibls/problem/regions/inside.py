@@ -11,11 +11,11 @@ from pibls.arrays import Array, Rng
 from pibls.basis.quasi import RULES
 from pibls.domain import Domain, box_of
 from pibls.problem.regions.points import TENSOR, Points, PointSet, filled
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 
 
 @dataclass(frozen=True)
-class Inside(Place):
+class Inside(Region):
     """The domain itself."""
 
     is_inside = True

@@ -12,13 +12,13 @@ from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, Face
 from pibls.domain.face import join
 from pibls.problem.regions.points import TENSOR, Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place, Region
+from pibls.problem.regions.protocol import Pen, Region
 
 _CLOSER = 1.5  # points of an interface over those on a side of a piece: two pieces meet there
 
 
 @dataclass(frozen=True)
-class Interface(Place):
+class Interface(Region):
     """The faces between two pieces, with their normals; ``lengths`` are those of the smaller piece."""
 
     pieces: tuple[int, int]
@@ -51,27 +51,15 @@ class Interface(Place):
 
 
 @dataclass(frozen=True)
-class Within(Place):
+class Within(Region):
     """What of a region lies in some pieces, one for each of its sites: where the rows of these hold."""
 
     region: Region
     pieces: tuple[int, ...]
 
-    @property
-    def sites(self) -> int:  # type: ignore[override]
-        return self.region.sites
-
-    @property
-    def is_inside(self) -> bool:  # type: ignore[override]
-        return self.region.is_inside
-
-    @property
-    def is_boundary(self) -> bool:  # type: ignore[override]
-        return self.region.is_boundary
-
-    @property
-    def is_sum(self) -> bool:  # type: ignore[override]
-        return self.region.is_sum
+    def __post_init__(self) -> None:
+        for name in ("sites", "is_inside", "is_boundary", "is_sum"):
+            object.__setattr__(self, name, getattr(self.region, name))
 
     @property
     def continues(self) -> bool:

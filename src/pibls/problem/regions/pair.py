@@ -11,11 +11,11 @@ from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain, time_of
 from pibls.problem.regions.cover import cover
 from pibls.problem.regions.points import Points, PointSet, too_few
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 
 
 @dataclass(frozen=True)
-class Pair(Place):
+class Pair(Region):
     """x = a and x = b, point by point opposite each other."""
 
     axis: int

@@ -11,14 +11,14 @@ from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain, faces_of, time_of
 from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
-from pibls.problem.regions.protocol import Pen, Place, Region
+from pibls.problem.regions.protocol import Pen, Region
 from pibls.problem.relation import Relation
 
 _FEW = 32  # places at which a face is asked for its owner
 
 
 @dataclass(frozen=True)
-class Part(Place):
+class Part(Region):
     """The boundary points that the relation and the owner admit and no ``taken`` part claims."""
 
     relation: Relation | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,47 +29,43 @@ class Pen(Protocol):
         """A Python object."""
 
 
-class Region(Protocol):
-    """One kind of place. What is common to most of them stands in `Place`."""
+class Region(ABC):
+    """One kind of place. Most have one site, are not the interior, and have nothing of the boundary."""
 
-    @property
-    def sites(self) -> int:
-        """How many places a row connects: 2 for a pair of faces, else 1."""
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether it is the domain itself, where the equations hold."""
-
-    @property
-    def is_boundary(self) -> bool:
-        """Whether it takes its share of the boundary from a condition without ``on``."""
+    sites: int = 1
+    """How many places a row connects: 2 for a pair of faces, else 1."""
+    is_inside: bool = False
+    """Whether it is the domain itself, where the equations hold."""
+    is_boundary: bool = False
+    """Whether it takes its share of the boundary from a condition without ``on``."""
+    is_handed: bool = False
+    """Whether it is where a window begins, with what the last one handed on."""
+    is_sum: bool = False
+    """Whether its points make rows together, which residuals of one name share: an integral."""
+    is_rim: bool = False
+    """Whether it is a curve or surface inside the domain."""
+    relation: Any = None
+    """The relation between coordinates that says which points are its own; None where none does."""
+    by_owner: bool = False
+    """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
+    faces: tuple[Any, ...] = ()
+    """The curves or surfaces inside of the domain that it lies on."""
+    is_whole_slice: bool = False
+    """Whether it is all of the domain in its plane."""
+    period: int | None = None
+    """The axis along which the solution repeats, of a pair of faces."""
 
     @property
     def has_normal(self) -> bool:
         """Whether dn(u) means something there."""
-
-    @property
-    def is_handed(self) -> bool:
-        """Whether it is where a window begins, with what the last one handed on."""
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether its points make rows together, which residuals of one name share: an integral."""
-
-    def is_divisible(self, domain: Domain) -> bool:
-        """Whether cells can each take their part of it."""
-
-    def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
-        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
-
-    @property
-    def is_rim(self) -> bool:
-        """Whether it is a curve or surface inside the domain."""
+        return False
 
     @property
     def continues(self) -> bool:
         """Whether it belongs to the condition of the statement before."""
+        return False
 
+    @abstractmethod
     def place(
         self, domain: Domain, points: Points, rng: Rng, box: Array | None = None, *, name: str = ""
     ) -> PointSet:
@@ -79,88 +76,38 @@ class Region(Protocol):
         nothing in the box has no points there. ``name`` is that of the condition, for what may go wrong.
         """
 
-    def mask(self, boundary: Boundary) -> Mask:
-        """Which boundary points are its own."""
-
-    def holds(self, X: Array) -> Mask:
-        """Which of the points of the domain that lie in its plane are its own."""
-
-    def plane(self) -> tuple[int, float] | None:
-        """(axis, level) of a slice of the domain, else None."""
-
-    @property
-    def relation(self) -> Any:
-        """The relation between coordinates that says which points are its own; None where none does."""
-
-    @property
-    def by_owner(self) -> bool:
-        """Whether a face belongs to it as a whole or not at all: a face mostly has one owner."""
-
-    @property
-    def faces(self) -> tuple[Any, ...]:
-        """The curves or surfaces inside of the domain that it lies on."""
-
-    @property
-    def is_whole_slice(self) -> bool:
-        """Whether it is all of the domain in its plane."""
-
-    @property
-    def period(self) -> int | None:
-        """The axis along which the solution repeats, of a pair of faces."""
-
-    def spots(self, domain: Domain) -> Array:
-        """The single points it is made of, (n, d); none of a continuum."""
-
+    @abstractmethod
     def follows(self, domain: Domain) -> bool:
         """Whether it holds at the start, or alike at every time: whether one can go forward in time."""
 
-    def without(self, taken: tuple[Any, ...]) -> Region:
-        """What is left when others take their share; only a part of the boundary becomes less."""
-
+    @abstractmethod
     def words(self, coordinates: tuple[Any, ...], pen: Pen) -> str:
         """Where it is, such as "on the boundary where x = 0"."""
 
-
-class Place:
-    """What most regions answer alike: one site, not the interior, nothing of the boundary."""
-
-    sites = 1
-    is_inside = False
-    is_whole_slice = False
-    period: int | None = None
-    is_boundary = False
-    is_sum = False
-    is_rim = False
-    is_handed = False
-    relation: Any = None
-    by_owner = False
-    faces: tuple[Any, ...] = ()
-
-    @property
-    def continues(self) -> bool:
-        return False
-
     def is_divisible(self, domain: Domain) -> bool:
+        """Whether cells can each take their part of it."""
         return True
 
     def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
+        """Of an integral: points and weights in a cell of space, about n along each of its sides."""
         raise NotImplementedError
 
-    @property
-    def has_normal(self) -> bool:
-        return False
-
     def mask(self, boundary: Boundary) -> Mask:
+        """Which boundary points are its own."""
         return np.zeros(len(boundary.points), dtype=np.bool_)
 
     def holds(self, X: Array) -> Mask:
+        """Which of the points of the domain that lie in its plane are its own."""
         return np.ones(len(X), dtype=np.bool_)
 
     def plane(self) -> tuple[int, float] | None:
+        """(axis, level) of a slice of the domain, else None."""
         return None
 
     def spots(self, domain: Domain) -> Array:
+        """The single points it is made of, (n, d); none of a continuum."""
         return np.empty((0, len(domain.coordinates)))
 
-    def without(self, taken: tuple[Any, ...]) -> Any:
+    def without(self, taken: tuple[Any, ...]) -> Region:
+        """What is left when others take their share; only a part of the boundary becomes less."""
         return self

@@ -13,14 +13,14 @@ from pibls.domain import Domain, Face, box_of
 from pibls.domain.face import join
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 from pibls.problem.relation import Relation
 
 _ROUNDS = 6
 
 
 @dataclass(frozen=True)
-class Rim(Place):
+class Rim(Region):
     """What of some faces, such as those of a level set, lies in the domain where a relation holds.
 
     It has two sides, and so no outward normal.
@@ -28,7 +28,7 @@ class Rim(Place):
 
     is_rim = True
 
-    relation: Relation = field()  # of its own: `Place` has none
+    relation: Relation = field()
     faces: tuple[Face, ...] = field(compare=False)
 
     def place(

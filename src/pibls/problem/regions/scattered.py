@@ -11,11 +11,11 @@ from pibls.arrays import Array, Rng
 from pibls.domain import Domain, owned
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Scattered(Place):
+class Scattered(Region):
     """The points themselves, (n, d), whatever number was asked for; with normals (n, d) where they have any.
 
     In a box it is those that lie in it: each point belongs to one of the boxes that fill the domain.

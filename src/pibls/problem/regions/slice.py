@@ -12,12 +12,12 @@ from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, owned, time_of
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet, filled, too_few
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 from pibls.problem.relation import Relation
 
 
 @dataclass(frozen=True)
-class Slice(Place):
+class Slice(Region):
     """The points of the domain with x_axis = level, where the relation holds."""
 
     axis: int

@@ -10,11 +10,11 @@ import numpy as np
 from pibls.arrays import Array, Rng
 from pibls.domain import Domain, box_of, owned, time_of
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place
+from pibls.problem.regions.protocol import Pen, Region
 
 
 @dataclass(frozen=True)
-class Spot(Place):
+class Spot(Region):
     """One point; a coordinate that is None (time) runs over its whole range."""
 
     point: tuple[float | None, ...]

@@ -17,7 +17,7 @@ from pibls.domain.gauss import Rule
 from pibls.domain.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
-from pibls.problem.regions.protocol import Pen, Place, Region
+from pibls.problem.regions.protocol import Pen, Region
 
 _MOST_POINTS = 40_000
 _MOST_DIMENSIONS = 6
@@ -129,7 +129,7 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class Total(Place):
+class Total(Region):
     """The sum over a rule, one row; in time, one row at each of some times."""
 
     extent: Extent
