@@ -11,7 +11,7 @@ import pytest
 
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
-from pibls.search.probe import Probed, _probed
+from pibls.search.probe import Probed, probed
 from pibls.search.waves import WavePlan
 from pibls.solver import GaussNewton, TrustRegion
 from tests.made import found, plan
@@ -105,6 +105,6 @@ def test_rounding_is_asked_about_where_little_holds_a_solution(stiffness: float,
         leverage=lambda values: np.full(len(values), 1.0 / stiffness), influence=lambda *_: np.ones(1)
     )
     bench = plan().bench
-    probed = _probed(bench, system, factors, np.zeros(2), 1)
-    assert probed.stiffness == pytest.approx(stiffness)
-    assert bool(probed.rounding[0]) is asked
+    found = probed(bench, system, factors, np.zeros(2), 1)
+    assert found.stiffness == pytest.approx(stiffness)
+    assert bool(found.rounding[0]) is asked

@@ -108,3 +108,12 @@ def test_values_must_be_lists(values: Any) -> None:
 def test_a_name_that_is_no_parameter() -> None:
     with pytest.raises(pibls.ProblemError, match=r"sweep\(m\): expected a parameter of the problem \(k\)"):
         pibls.sweep(PROBLEMS["nonlinear"][0], {"m": [1.0]})
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], [1.0, 2.0, 3.0, 4.0, 0.0, 5.0, 6.0, 7.0]])
+def test_zero_is_no_answer_where_other_functions_solve_the_problem_too(values: list[float]) -> None:
+    free = pibls.Problem(LINE, [u.diff(x, 2) - k * u + c], [pibls.Neumann(u, 0)], parameters={k: 1.0, c: 0.0})
+    with pytest.warns(pibls.ConvergenceWarning):
+        found = pibls.sweep(free, {k: values})
+    undetermined = [s.status is pibls.Status.UNDETERMINED for s in found]
+    assert undetermined == [value == 0.0 for value in values]

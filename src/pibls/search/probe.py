@@ -53,18 +53,18 @@ def probed_at(
     """
     found_with = levered(outcome.factors)
     if system.is_linear and found_with is not None:
-        return _probed(bench, system, found_with, outcome.w, key)
+        return probed(bench, system, found_with, outcome.w, key)
     J, _ = system.linearise(system.values(outcome.w))
     if not is_finite(J):
         return UNPROBED
     known = None if exactly else found_with
-    found = _probed(bench, system, _factors(J, known), outcome.w, key)
+    found = probed(bench, system, _factors(J, known), outcome.w, key)
     if system.is_linear or exactly or found.stiffness > bench.limits.suspect:
         return found
-    return _probed(bench, system, _factors(J, None), outcome.w, key)
+    return probed(bench, system, _factors(J, None), outcome.w, key)
 
 
-def _probed(
+def probed(
     bench: Bench, system: System | TiedSystem | EvenOddSystem, factors: Levered, w: Array, key: int
 ) -> Probed:
     """min over places x of 1/‖R⁻ᵀφ(x)‖, rows of unit length, and Σᵢ|∂u/∂rᵢ| ε|terms| where that is least.

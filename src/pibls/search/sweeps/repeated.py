@@ -20,6 +20,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.domain import box_of
 from pibls.linalg.matrix import norms
+from pibls.linalg.protocol import levered
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
@@ -27,6 +28,7 @@ from pibls.problem.lowering import LoweredProblem, lower
 from pibls.search.bench import Bench
 from pibls.search.drive import Answer, rescaled
 from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.probe import probed
 from pibls.search.sweeps.reduced import Reduced
 from pibls.search.thresholds import DEFAULT, REPEATED
 from pibls.solver import GaussNewton
@@ -66,7 +68,7 @@ class RepeatedSolve:
     basis: Tabled
     where: Mapping[Region, PointSet]
     factors: Any = None
-    operator: Array | None = None
+    system: System | None = None
     scale: Array | None = None
     reduced: Reduced | None = None
 
@@ -82,18 +84,23 @@ class RepeatedSolve:
         ``moved`` says that the operator is another one than before; a nonlinear problem starts from a
         function with a known relative residual.
         """
-        if moved or self.operator is None:
-            system = assemble(lowered, self.where, self.space)
-            if not system.is_linear:
-                return self._nonlinear(system, start)
+        if moved or self.system is None:
+            self.system = assemble(lowered, self.where, self.space)
+            if not self.system.is_linear:
+                return self._nonlinear(self.system, start)
             solver = RidgeQR()
-            self.scale = norms(system.linear, 1)
-            self.factors = solver.factor_scaled(system.linear, self.scale, solver.cond)
-            self.operator = system.linear
-        assert self.operator is not None
+            self.scale = norms(self.system.linear, 1)
+            self.factors = solver.factor_scaled(self.system.linear, self.scale, solver.cond)
         assert data is not None
         W = self.factors.apply(data)
-        return W + self.factors.apply(data - self.operator @ W), 1
+        return W + self.factors.apply(data - self.system.linear @ W), 1
+
+    def is_held(self, bench: Bench, w: Array) -> bool:
+        """Whether nothing moves the solution freely: zero solves every problem without data."""
+        factors = levered(self.factors)
+        if factors is None or self.system is None:
+            return True
+        return probed(bench, self.system, factors, w, 0).stiffness > bench.limits.suspect
 
     def remember(self, lowered: LoweredProblem, w: Array) -> None:
         """Keep a solution for those at other values."""
@@ -108,7 +115,7 @@ class RepeatedSolve:
         else:
             space, w, relative = start
             found = GaussNewton().descend(system, system.values_of(space, w), relative)
-        self.scale = norms(system.jacobian(found.w), 1)
+        self.scale, self.factors = norms(system.jacobian(found.w), 1), found.factors
         return found.w[:, None], found.steps
 
 
@@ -190,6 +197,7 @@ def _split(W: Array, unknowns: int) -> list[Array]:
 class KeptForms:
     """What is kept of a solved problem for the same problem at other values."""
 
+    bench: Bench
     judge: Judge
     settings: dict[str, Any]
     sides: tuple[RepeatedSolve, RepeatedSolve]
@@ -217,7 +225,7 @@ class KeptForms:
             basis = Tabled(one.draw(box_of(domain), bench.stream(1, key)))
             sides.append(RepeatedSolve(Whole.shared(basis, lowered.unknowns), basis, where))
         judge = Judge(bench.held_out, bench.where, box_of(domain), lowered.dimension, lowered.unknowns)
-        return cls(judge, found.settings, (sides[0], sides[1]), found.tol, found.tol)
+        return cls(bench, judge, found.settings, (sides[0], sides[1]), found.tol, found.tol)
 
     def answers(self, problems: Sequence[Problem], status: Any, operator: bool) -> list[Answer | None]:
         """The solutions at other values; None where what was kept does not serve.
@@ -240,6 +248,8 @@ class KeptForms:
             W, steps = first.solve(lowered[0], data, operator, self.last)
             # From the first solution a step or two are enough.
             other, _ = second.solve(lowered[0], data, operator, (first.space, W[:, 0], 0.0))
+            if operator and not second.is_held(self.bench, other[:, 0]):
+                return [None]  # what else solves it is for a search to find out
             u, v = self.judge.values(first.basis, W), self.judge.values(second.basis, other)
             sizes = np.abs(u[0]).max(axis=1)
             residuals = self.judge.residuals(lowered, first.basis, W, sizes)
@@ -262,6 +272,8 @@ class KeptForms:
         nearest = np.argsort(np.linalg.norm(np.array(self.places) - _place(problem), axis=1))[: REPEATED.used]
         with np.errstate(all="ignore"):
             w = first.reduced.solve(lowered, nearest.tolist(), 0)[:, None]
+            if not w.any():
+                return None  # zero solves every problem without data, also those with other solutions
             other = second.reduced.solve(lowered, nearest[1:].tolist(), 0)[:, None]
             u, v = self.judge.values(first.basis, w), self.judge.values(second.basis, other)
             (residuals,) = self.judge.residuals([lowered], first.basis, w, np.abs(u[0]).max(axis=1))
