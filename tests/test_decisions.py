@@ -19,18 +19,20 @@ from pibls.problem.lowering import lower
 from pibls.search import attempt as attempts
 from pibls.search import starts
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench, _at_the_end, _peak
+from pibls.search.bench import Bench, _at_the_end
 from pibls.search.budget import Budget
 from pibls.search.counts import default_points
 from pibls.search.coupled import coupled
 from pibls.search.estimate import ErrorEstimate, unknowns_at
 from pibls.search.family import WaveFamily
+from pibls.search.look import extremes
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
 from pibls.search.waves import WavePlan
 from pibls.search.work import dense, divided, eliminated, multiplied
 from pibls.solver import GaussNewton, Outcome
 from pibls.status import Status
+from pibls.system.points import PointSet
 from tests.made import found, plan, plane
 
 x, y, t = sp.symbols("x y t")
@@ -337,12 +339,14 @@ def test_a_pair_of_coordinates_that_matters_in_a_tenth_of_the_domain_is_seen() -
 
 def test_places_where_data_are_extreme() -> None:
     problem = plane(sp.exp(-2000 * ((x - 0.31) ** 2 + (y - 0.57) ** 2)))
-    lowered = lower(problem)
-    inside = next(r for r in lowered.residuals if r.region.is_inside)
-    peak = _peak(inside, problem.domain)
-    assert peak.size > 0.9  # of 1, at a place of which some thousands of points are near
-    assert 10 <= len(peak.places) <= 60
-    assert np.linalg.norm(peak.places - (0.31, 0.57), axis=1).max() < 0.06
+    inside = next(r for r in lower(problem).residuals if r.region.is_inside)
+    far = PointSet.inside(np.full((1, 2), 0.9))
+    (places,) = extremes(inside.region, far, [inside], problem.domain, {})
+    assert 10 <= len(places) <= 60
+    assert np.linalg.norm(places.sites[0] - (0.31, 0.57), axis=1).max() < 0.06
+    # Where the points that judge see it, it is not looked for.
+    near = PointSet.inside(np.array([[0.31, 0.57]]))
+    assert not extremes(inside.region, near, [inside], problem.domain, {})
 
 
 def test_some_points_are_moved_to_the_end_of_time() -> None:

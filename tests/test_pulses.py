@@ -113,3 +113,93 @@ def test_a_flash_that_a_window_happens_to_hit() -> None:
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem, tol=1e-4, time_limit=5)
     assert not solution.converged or abs(float(solution(0.5, 1)) - math.sqrt(math.pi)) < 1e-3
+
+
+# -- narrower than any points --
+
+X = sp.Function("u")(x)
+
+
+def bump(width: float, at: float = 0.3137) -> sp.Expr:
+    """∫ = √π."""
+    return sp.exp(-(((x - at) / width) ** 2)) / width
+
+
+@pytest.mark.parametrize("width", [3e-4, 1e-7])
+def test_a_coefficient_that_is_not_zero_at_one_place(width: float) -> None:
+    """u'' = b u': only sources were looked for between the points, and u = x converged."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [X.diff(x, 2) - bump(width) * X.diff(x)], [pibls.Dirichlet(X, x)]
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    before, after = 0.3137 * math.exp(-math.sqrt(math.pi) / 2), 0.6863 * math.exp(math.sqrt(math.pi) / 2)
+    assert solution.converged
+    assert abs(solution(0.3137 - 20 * width) - before / (before + after)) < 50 * width
+
+
+@pytest.mark.parametrize("width", [2e-3, 1e-6])
+def test_a_factor_of_the_solution_that_flashes(width: float) -> None:
+    """u' = pulse u, and u' = pulse u²: they were stepped over, and u = 1 was called converged."""
+    u = sp.Function("u")(t)
+    for power, wanted in ((1, math.exp(math.sqrt(math.pi))), (2, 1 / (1 + math.sqrt(math.pi)))):
+        rate = pulse(width) * u if power == 1 else -pulse(width) * u**2
+        solution = pibls.solve(
+            pibls.Problem(pibls.Interval(t, 0, 10), [u.diff(t) - rate], [pibls.Initial(u, 1)]), tol=1e-8
+        )
+        assert solution.converged
+        assert abs(solution(9.0) - wanted) <= 1e-7
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-6])
+def test_heat_through_a_wall_in_a_moment(width: float) -> None:
+    """∂ₙu at a wall is a pulse: conditions were not looked at where it is, and u = 1 was called converged."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 10),
+        [v.diff(t) - v.diff(x, 2) / 100],
+        [
+            pibls.Neumann(v, pulse(width), on=sp.Eq(x, 0)),
+            pibls.Neumann(v, 0, on=sp.Eq(x, 1)),
+            pibls.Initial(v, 1),
+        ],
+    )
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.converged
+    assert abs(float(solution.integral(v, t=10.0)) - 1 - math.sqrt(math.pi) / 100) < 1e-8
+
+
+def test_a_cloud_that_no_point_sees_at_first() -> None:
+    """∫ u = √π at t = 0 in a width of 1e-7: u = 0 was called converged."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 0.2),
+        [v.diff(t) - v.diff(x, 2)],
+        [pibls.Initial(v, bump(1e-7)), pibls.Dirichlet(v, 0)],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-4, time_limit=20)
+    k = math.pi * np.arange(1, 40)
+    wanted = 2 * math.sqrt(math.pi) * (np.sin(0.3137 * k) * np.sin(0.5 * k) * np.exp(-0.1 * k**2)).sum()
+    assert not solution.converged or abs(solution(0.5, 0.1) - wanted) < 1e-4
+
+
+def test_a_source_in_the_plane_that_no_point_sees() -> None:
+    """Two solutions that are zero agree; the equation does not hold where the source is."""
+    u = sp.Function("u")(x, y)
+    source = sp.exp(-((x - 0.3137) ** 2 + (y - 0.6123) ** 2) * 1e8) * 1e8
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}), [u.diff(x, 2) + u.diff(y, 2) + source], [pibls.Dirichlet(u, 0)]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        assert not pibls.solve(problem, tol=1e-3, time_limit=1).converged
+
+
+def test_a_singular_source_is_not_taken_for_a_narrow_one() -> None:
+    """u'' = x^(-1/2) is infinite at one end: what is beside it by rounding is not what it is judged by."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1), [X.diff(x, 2) - x ** sp.Rational(-1, 2)], [pibls.Dirichlet(X, 0)]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-3, time_limit=10)
+    assert solution.converged

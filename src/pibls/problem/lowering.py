@@ -19,6 +19,7 @@ from pibls.problem.form import Datum, Form, Jet
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
 from pibls.problem.region import Region
+from pibls.problem.steep import inner_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Residual:
     _rest: Any
     _partials: Any
     parameters: tuple[float, ...] = ()
-    """The values of the problem's parameters, further arguments of the three functions."""
+    """The values of the problem's parameters, further arguments of the four functions."""
+    _inner: Any = None
 
     @property
     def jets(self) -> tuple[Jet, ...]:
@@ -58,6 +60,28 @@ class Residual:
     def partials(self, X: Array, normals: Array, data: Array, jets: Array) -> Array:
         """∂ρ/∂J for the nonlinear jets, shape (k, n)."""
         return self._evaluate(self._partials, len(self.nonlinear), X, normals, data, jets)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all that is given are numbers."""
+        return all(hasattr(f, "column") for f in (self._coefficients, self._rest, self._partials))
+
+    def given(self, X: Array, normals: Array) -> Array:
+        """All that is given and varies, (functions, n): coefficients, the source, and factors of ρ."""
+        data, n = self.known_data(X), len(self.nonlinear)
+        made = [(self._coefficients, len(self.linear), _NO_JETS), (self._rest, 1, np.zeros((n, len(X))))]
+        made += [(self._partials, n, np.ones((n, len(X))))] if n else []
+        varying = [m for m in made if not hasattr(m[0], "column")]
+        rows = [self._evaluate(f, k, X, normals, data, jets) for f, k, jets in varying]
+        return np.concatenate([np.empty((0, len(X))), *rows])
+
+    def inner(self, X: Array) -> Array:
+        """What stands inside of the functions that are given, (functions, n)."""
+        if self._inner is None:
+            return np.empty((0, len(X)))
+        with np.errstate(all="ignore"):
+            values = self._inner(*X.T, *self.parameters)
+        return np.array([np.broadcast_to(np.real(v), len(X)) for v in values])
 
     def known_data(self, X: Array) -> Array:
         """The values of the Python functions in this residual at X, (number of functions, n)."""
@@ -121,6 +145,10 @@ class LoweredProblem:
     def is_linear(self) -> bool:
         return all(not r.nonlinear for r in self.residuals)
 
+    def at(self, region: Region) -> list[Residual]:
+        """The residuals of one region."""
+        return [r for r in self.residuals if r.region == region]
+
 
 def lower(problem: Problem) -> LoweredProblem:
     """Compile every statement of a problem, once for all values of its parameters."""
@@ -169,6 +197,8 @@ def lower_form(form: Form, region: Region) -> Residual:
     v = form.variables
     symbols = [*v.coordinates, *v.normals, *v.parameters, *(d.symbol for d in form.data)]
     jets = [s for _, s in form.nonlinear]
+    given = [*(a for _, a in form.linear), form.rest, *form.partials]
+    inner = inner_of(given, v.coordinates, v.parameters)
     return Residual(
         form.name,
         region,
@@ -178,6 +208,7 @@ def lower_form(form: Form, region: Region) -> Residual:
         program(symbols, [a for _, a in form.linear]),
         program([*symbols, *jets], [form.rest]),
         program([*symbols, *jets], form.partials),
+        _inner=program([*v.coordinates, *v.parameters], inner) if inner else None,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from pibls.arrays import Array
 from pibls.domain import Domain, box_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.lowering import LoweredProblem
 from pibls.problem.materials import Materials
 from pibls.search.estimate import Where, unknowns_at
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.family import WaveFamily
+from pibls.search.look import extremes
 from pibls.search.pieces.family import PieceFamily
 from pibls.search.pieces.pieced import Pieced
 from pibls.search.scales import idle_unknowns, measured_against, natural_sizes
@@ -32,7 +33,6 @@ from pibls.system.even_odd import Inversion, inversion_of
 from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 
-_SCAN = 20  # the seed of these points: they are the same for every solve of a problem
 _MEASURED = 64  # places at which the terms of the equations are looked at
 _KEPT = 32  # seeds whose points are kept for the next solve of a problem
 
@@ -96,22 +96,33 @@ class Bench:
         rng = stream(seed, 0)
         held_out = place(lowered, domain, Points(n, faces, faces // 2, rule="halton"), rng)
         peaks = kept.setdefault("peaks", {})
-        held_out = {r: _with_extremes(r, found, lowered, domain, peaks) for r, found in held_out.items()}
+        narrow = {r: extremes(r, found, lowered.at(r), domain, peaks) for r, found in held_out.items()}
+        held_out = {r: PointSet.joined([found, *narrow[r]]) for r, found in held_out.items()}
         extra = Enrichment() if extra is None else extra
         held_out = {r: _judged(r, found, extra) for r, found in held_out.items()}
         other = stream(seed, 6)
         accepting = place(lowered, domain, Points(n, faces, faces // 2, rule="uniform"), other)
         sites = [site for found in accepting.values() for site in found.sites]
-        extremes = [f.sites[0][n:] for r, f in held_out.items() if r.is_inside]
         even = np.asarray(domain.interior(n // 2, other), dtype=float)
         evolution = evolution_of(lowered, domain)
         axis = None if evolution is None else evolution.axis
         if evolution is not None:
             sites.append(_at_the_end(np.concatenate(sites), evolution))
-        where = Where(np.concatenate([*sites, *extremes]), even, axis)
-        narrow = np.concatenate(extremes) if extremes else np.empty((0, d))
+        where = Where(
+            np.concatenate([*sites, *(p.sites[0] for each in narrow.values() for p in each)]), even, axis
+        )
+        inside = [p.sites[0] for r, each in narrow.items() if r.is_inside for p in each]
         made = cls(
-            lowered, domain, held_out, where, seed, tol, evolution, extra=extra, narrow=narrow, kept=kept
+            lowered,
+            domain,
+            held_out,
+            where,
+            seed,
+            tol,
+            evolution,
+            extra=extra,
+            kept=kept,
+            narrow=np.concatenate([np.empty((0, d)), *inside]),
         )
         if not extra:
             if len(benches) >= _KEPT:
@@ -222,39 +233,6 @@ def stream(seed: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-class Peak(NamedTuple):
-    """How large the data of a residual are at most, and where they are largest."""
-
-    size: float
-    places: Array
-
-
-def _with_extremes(
-    region: Region, found: PointSet, lowered: LoweredProblem, domain: Domain, peaks: dict[int, Peak]
-) -> PointSet:
-    """The same points, and those inside where the data are largest, lest a narrow source be missed."""
-    if not region.is_inside:
-        return found
-    chosen = []
-    for i, residual in enumerate(lowered.residuals):
-        if residual.region != region:
-            continue
-        if i not in peaks:
-            peaks[i] = _peak(residual, domain)
-        usual = _data_size(residual, found.sites[0])
-        if peaks[i].size > DEFAULT.narrow * np.nanmax(usual, initial=0.0):
-            chosen.append(peaks[i].places)
-    sites = np.concatenate([found.sites[0], *chosen])
-    return PointSet((sites,), np.zeros_like(sites))
-
-
-def _peak(residual: Residual, domain: Domain) -> Peak:
-    X = np.asarray(domain.interior(BENCH.scanned, np.random.default_rng(_SCAN)), dtype=float)
-    size = _data_size(residual, X)
-    largest = np.argpartition(np.nan_to_num(size), -BENCH.extremes)[-BENCH.extremes :]
-    return Peak(float(np.nanmax(size, initial=0.0)), X[largest])
-
-
 def _judged(region: Region, found: PointSet, extra: Enrichment) -> PointSet:
     """The same points, and those towards the corners and at the rims of holes."""
     if region.is_sum:
@@ -274,10 +252,3 @@ def _at_the_end(X: Array, evolution: Evolution) -> Array:
     out = X[:: BENCH.ending].copy()
     out[:, evolution.axis] = evolution.stop
     return out
-
-
-def _data_size(residual: Residual, X: Array) -> Array:
-    """|r| of the zero function: the source, wherever it comes from."""
-    normals = np.zeros_like(X)
-    zero = np.zeros((len(residual.nonlinear), len(X)))
-    return np.abs(residual.rest(X, normals, residual.known_data(X), zero))

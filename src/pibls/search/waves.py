@@ -347,10 +347,12 @@ class WavePlan(Plan):
     def _contradictory(self, now: Attempt, last: Attempt | None) -> bool:
         """Whether the best function is the same at every width, and the equations hold nowhere.
 
-        What is merely not resolved changes with the width, or is left over in a few places.
+        What is merely not resolved changes with the width, or is left over in a few places; of narrow data
+        these are many.
         """
         limits = self.bench.limits
-        if last is None or not self.bench.lowered.is_linear or now.relative < limits.contradiction:
+        linear = self.bench.lowered.is_linear and not len(self.bench.narrow)
+        if last is None or not linear or now.relative < limits.contradiction:
             self._same = 0
             return False
         same = are_the_same(now, last, limits.settled)

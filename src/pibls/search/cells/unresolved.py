@@ -99,24 +99,35 @@ def tails_in(frames: Frames, part: Whole, w: Array, box: Array) -> Array:
 
 
 def unmet_in(frames: Frames, found: Attempt, scales: Array) -> tuple[Array, Array]:
-    """For each cell the error that the residual between its points stands for, relative; and where."""
+    """For each cell the error that the residual between its points stands for, relative; and where.
+
+    Where narrow data are, no cell has a point before it is as narrow: they are looked at themselves.
+    """
     space = cells_of(found)
     equations, d = frames.bench.equations(), frames.bench.lowered.dimension
     n = CELLS.held[d]
     boxes = frames.of(space.tree)
     X = frames.spread(boxes, n, 3)
     inside = np.asarray(frames.bench.domain.contains(X), dtype=bool)
-    where: dict[Region, PointSet] = {Inside(): PointSet((X,), np.zeros_like(X))}
+    narrow = frames.bench.narrow
+    owners = space.tree.locate(narrow) if len(narrow) else np.empty(0, dtype=np.intp)
+    where: dict[Region, PointSet] = {Inside(): PointSet.inside(np.concatenate([X, narrow]))}
     judged, _ = residuals_at(equations, where, space, found.w, frames.bench.box)
     half = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0])
-    out = np.zeros((len(boxes), n))
+    out, there = np.zeros((len(boxes), n)), np.zeros(len(narrow))
     for r in equations.residuals:
         strength = _strength(equations, r.name, X, space, found.w, half, n, scales)
-        values = np.where(inside, np.abs(judged[r.name].values), 0.0).reshape(-1, n)
+        left = np.abs(judged[r.name].values)
+        values = np.where(inside, left[: len(X)], 0.0).reshape(-1, n)
         with np.errstate(invalid="ignore", divide="ignore"):
             out = np.maximum(out, np.nan_to_num(values / strength[:, None], nan=0.0, posinf=1.0))
-    places = X.reshape(-1, n, d)[np.arange(len(boxes)), out.argmax(axis=1)]
-    return out.max(axis=1), places
+            more = left[len(X) :] / strength[owners]
+            there = np.maximum(there, np.nan_to_num(more, nan=0.0, posinf=1.0))
+    worst, places = out.max(axis=1), X.reshape(-1, n, d)[np.arange(len(boxes)), out.argmax(axis=1)]
+    for k in np.argsort(there):
+        if there[k] > worst[owners[k]]:
+            worst[owners[k]], places[owners[k]] = there[k], narrow[k]
+    return worst, places
 
 
 def steepness(frames: Frames, found: Attempt, number: int, box: Array, along: Array) -> float:

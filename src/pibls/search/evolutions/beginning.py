@@ -14,6 +14,7 @@ from pibls.search.evolution import Evolution
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, coefficients_of
 from pibls.search.evolutions.tails import natural_of, noise_of, spectra
+from pibls.search.look import places_of
 from pibls.search.thresholds import BENCH, MARCH
 from pibls.space.tree import Numbers
 from pibls.system.lines import Lines
@@ -65,10 +66,13 @@ class Beginning:
     @cached_property
     def _scanned(self) -> tuple[Array, Array]:
         """Many places on a line, and what is given there."""
-        e, box = self.places.evolution, self.places.bench.box
-        X = np.full((BENCH.scanned, len(box)), e.start)
-        axis = self.places.free[0]
-        X[:, axis] = box[axis, 0] + np.ptp(box[axis]) * (np.arange(len(X)) + 0.5) / len(X)
+        e, bench = self.places.evolution, self.places.bench
+        axis, box = self.places.free[0], bench.box
+        begun = [bench.lowered.residuals[i] for i in e.beginning]
+        steep = np.concatenate([places_of(r, bench.where.all, bench.domain)[:, axis] for r in begun])
+        even = box[axis, 0] + np.ptp(box[axis]) * (np.arange(BENCH.scanned) + 0.5) / BENCH.scanned
+        X = np.full((len(even) + len(steep), len(box)), e.start)
+        X[:, axis] = np.concatenate([even, steep])
         return X, np.nan_to_num(given_at(self.places.bench.lowered, e, X))
 
     def misfit(self, state: State, lines: Lines, t: float, known: Array) -> float:

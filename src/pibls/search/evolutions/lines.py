@@ -35,7 +35,7 @@ from pibls.search.evolutions.march import (
 from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.evolutions.rough import RoughFollower, travels
-from pibls.search.evolutions.tails import BETWEEN, left_between, rounding_of, spectra, tails_of
+from pibls.search.evolutions.tails import BETWEEN, left_at_sides, left_between, rounding_of, spectra, tails_of
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.system.lines import Lines
@@ -326,6 +326,12 @@ class LineFollower(March[Held, Resolution]):
         return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known, at)
 
     def _missed(self, state: State, U: Array, t: float, stop: float) -> float:
-        """What the equations leave where the data are furthest from what the moments see of them."""
-        at = self.watch.furthest(t, stop, self._solver.stages.nodes)
-        return float(self._left(state, U, t, stop, at).max()) if len(at) else 0.0
+        """What equations and conditions leave where the data are furthest from what the moments see."""
+        st = self._solver.stages
+        at = self.watch.furthest(t, stop, st.nodes)
+        if not len(at):
+            return 0.0
+        found, lines = state.resolution, self._lines(state.resolution)[0]
+        window, known = (t, stop), (self._sizes, self._rounding)
+        sides = left_at_sides(self.places, found, lines, st, U, state.rates, window, *known, at)
+        return max(sides, float(self._left(state, U, t, stop, at).max()))

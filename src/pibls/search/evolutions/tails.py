@@ -154,3 +154,28 @@ def left_between(
         local = size.max(axis=1)
         out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))
     return out
+
+
+def left_at_sides(
+    places: Places,
+    found: Resolution,
+    lines: Lines,
+    st: Stages,
+    U: Array,
+    beginning: Array,
+    window: tuple[float, float],
+    known: Array,
+    left: float,
+    at: Array,
+) -> float:
+    """The same of all that holds beside the equations."""
+    t, h = window[0], window[1] - window[0]
+    seen = between_of(st, U, beginning, lines.highest, h, places.evolution.orders, at)
+    sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
+    out = 0.0
+    for g in lines.groups[len(places.equations) :]:
+        natural = natural_of(places, found, sizes, h, g)
+        noise = noise_of(places, found, left * sizes, (h, st.count), g)
+        ((r, size),) = Lines(*lines.extent, (g,), lines.highest).at(t + h * at).judged(seen, natural, noise)
+        out = max(out, float((np.abs(r) / np.where(size > 0, size, 1.0)).max(initial=0.0)))
+    return out

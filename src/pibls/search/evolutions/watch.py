@@ -14,8 +14,11 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.problem.lowering import Residual
 from pibls.search.bench import Bench
+from pibls.search.look import places_of
 from pibls.search.thresholds import BENCH
 
+_AROUND = np.concatenate([[0.0], np.outer([-1.0, 1.0], 10.0 ** np.arange(-12.0, -4.0)).ravel()])
+_ROUNDING = 1e-14
 _PLACES = 6
 """In space for each statement: what happens at one time mostly does so in many places."""
 
@@ -34,11 +37,14 @@ class Watch:
         assert e is not None
         # The ends themselves may be switches.
         times = np.linspace(min(e.start, e.stop), max(e.start, e.stop), BENCH.scanned + 2)[1:-1]
-        found = [
-            _courses(r, bench, e.axis, times)
-            for i, r in enumerate(bench.lowered.residuals)
-            if i not in e.beginning and not r.region.is_sum
+        residuals = [
+            r for i, r in enumerate(bench.lowered.residuals) if i not in e.beginning and not r.region.is_sum
         ]
+        peaks = [places_of(r, bench.where.all, bench.domain)[:, e.axis] for r in residuals]
+        # How wide it is around them is not known: they are looked at from near and far.
+        steep = (np.concatenate([times[:0], *peaks])[:, None] + np.ptp(times) * _AROUND).ravel()
+        times = np.union1d(times, steep[(steep > times[0]) & (steep < times[-1])])
+        found = [_courses(r, bench, e.axis, times) for r in residuals]
         every = np.concatenate([np.empty((0, len(times))), *found])
         every = np.where(np.isfinite(every), every, 0.0)
         size = np.abs(every).max(axis=1, initial=0.0)
@@ -56,7 +62,8 @@ class Watch:
         off = np.zeros(len(times))
         for whole, part in zip(self.courses, courses, strict=True):
             off = np.maximum(off, np.abs(part - np.interp(times, seen, np.interp(seen, self.times, whole))))
-        return np.array([(times[int(np.argmax(off))] - t) / (stop - t)])
+        # What is rounding next to its largest value is none of this window.
+        return np.array([(times[k] - t) / (stop - t) for k in [int(np.argmax(off))] if off[k] > _ROUNDING])
 
 
 def _courses(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:
