@@ -127,6 +127,40 @@ def test_an_unknown_that_nothing_drives_is_zero(stiffness: float, coupling: floa
     assert free.status is pibls.Status.UNDETERMINED
 
 
+def _idle(name: str) -> list[sp.Expr]:
+    u, v, k = sp.Function("u")(x), sp.Function("v")(x), sp.Symbol("k")
+    w = sp.Function("w")(x)
+    return {
+        "a parameter that is zero": [u.diff(x, 2) - k * w, v.diff(x, 2) - k * u],
+        "one that drives the next": [u.diff(x, 2) - u, v.diff(x, 2) - u - k * w],
+        "two that drive each other": [u.diff(x, 2) - v, v.diff(x, 2) - u + k * w],
+        "nonlinear": [u.diff(x, 2) - u**3 + k * w, v.diff(x, 2) - v * w],
+    }[name] + [w.diff(x, 2) + 1 - v]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a parameter that is zero",
+        "one that drives the next",
+        "two that drive each other",
+        "nonlinear",
+    ],
+)
+def test_what_only_zeros_drive_is_zero(name: str) -> None:
+    u, v, w = (sp.Function(n)(x) for n in "uvw")
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1),
+        _idle(name),
+        [pibls.Dirichlet(f, 0) for f in (u, v, w)],
+        parameters={sp.Symbol("k"): 0.0},
+    )
+    solution = pibls.solve(problem, max_nodes=64)
+    assert solution.converged
+    assert abs(solution[w](0.5) - 0.125) <= solution[w].error.max
+    assert abs(solution[u](0.5)) <= solution[u].error.max
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [(UNCHECKED, "no second solution"), (ErrorEstimate(1.0, 1.0), "expected an evolution")],

@@ -220,7 +220,7 @@ class Bench:
         """Unknowns that nothing drives but the others, if they do."""
         if self.lowered.unknowns == 1 or self.pieced is not None:
             return frozenset()
-        return idle_unknowns(self.lowered, lambda r: Known.of(r, self.held_out[r.region], self.known).rest)
+        return idle_unknowns(self.lowered, lambda r: Known.of(r, self.held_out[r.region], self.known))
 
     def equations(self) -> LoweredProblem:
         """The same without conditions."""
