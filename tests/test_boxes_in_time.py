@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import erf
 
 import pibls
+from pibls.problem import Jet
 from pibls.problem.lowering import lower
 from pibls.search.bench import Bench
+from pibls.search.evolutions.beginning import Beginning, moved
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.grading import Grading
 from pibls.search.evolutions.growth import growth_of
+from pibls.search.evolutions.newton import WindowSolver
+from pibls.search.evolutions.plan import towards_ends
 from pibls.search.evolutions.resolution import Resolution
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
@@ -286,3 +291,89 @@ def test_currents_that_balance_a_pressure_do_not_grow() -> None:
         [pibls.Periodic(f, x) for f in (u, v, w)] + [pibls.Dirichlet(v, 0, on=ALONG_Y)],
     )
     assert growth_of(lower(problem), problem.domain) is None
+
+
+FROM_REST = pibls.Problem(
+    pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, sp.Rational(1, 50)),
+    [sp.Eq(u.diff(t), laplacian(u) + 1)],
+    [pibls.Dirichlet(u, 0), pibls.Initial(u, 0)],
+)
+
+
+def warmed(X: Any, T: float) -> Any:
+    """∫₀ᵀ g(x, s) g(y, s) ds, where g cools down from 1 between ends at 0."""
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    k = np.arange(-3, 4)
+    out = np.zeros(len(X))
+    for m in range(40):  # ever shorter towards s = 0
+        low, high = T * 2.0 ** -(m + 1), T * 2.0**-m
+        s = 0.5 * (low + high) + 0.5 * (high - low) * nodes
+        root = 2.0 * np.sqrt(s)[:, None]
+        g = [
+            0.5
+            * (
+                2.0 * erf((p[:, None, None] - 2 * k) / root)
+                - erf((p[:, None, None] - 2 * k - 1) / root)
+                - erf((p[:, None, None] - 2 * k + 1) / root)
+            ).sum(axis=2)
+            for p in X.T
+        ]
+        out += (g[0] * g[1]) @ (0.5 * (high - low) * weights)
+    return out
+
+
+def test_a_square_that_is_warmed_from_rest() -> None:
+    """r² log r stands in its corners: with one polynomial along each side it ended at two digits."""
+    solution = pibls.solve(FROM_REST, tol=1e-3, time_limit=60)
+    assert solution.converged
+    assert "promised" not in solution.notes
+    near = 10.0 ** -np.linspace(0.3, 5.0, 12)
+    X = np.stack(np.meshgrid(near, near), -1).reshape(-1, 2)
+    for T in (1e-4, 0.02):
+        error = np.abs(solution(*X.T, np.full(len(X), T)) - warmed(X, T)).max()
+        assert error <= solution.error.max <= 2e-5
+
+
+@pytest.mark.parametrize("name", ["slopes", "wave"])
+def test_pieces_of_the_sides_are_solved_as_well(name: str) -> None:
+    places = places_of(PROBLEMS[name])
+    first = Grading(places, pieces=True).first(12, True)
+    graded = Grading(places, pieces=True).steeper(first, np.ones((1, 2)))
+    assert [len(e) for e in graded.edges] == [4, 4]
+    assert len(Grading(places, pieces=True).steeper(graded, np.ones((3, 2))).edges[0]) == 7
+    lines = places.lines(graded)
+    made, A = axial_of(lines)
+    c = np.random.default_rng(1).standard_normal((A.shape[1], 1)) + 0j
+    if made.is_exact:
+        assert np.abs(made.solve(A @ c) - c).max() < 1e-7 * np.abs(c).max()
+    # Functions survive another division, and as a window.
+    known = Beginning(places).at(graded)
+    other = moved(places, known, Grading.finer(graded))
+    back = moved(places, other, graded)
+    assert np.abs(back.rates - known.rates).max() < 1e-6
+    solver = WindowSolver(places, stages(3), 1e-8)
+    U = np.repeat(known.rates[0][..., None], 3, axis=-1)
+    window = solver.window(solver.past(known, U, 0.0, 0.5))
+    X = np.random.default_rng(2).random((50, 3)) * [1, 2, 0.5] - [0, 1, 0]
+    exact = sp.lambdify((x, y), SMOOTH.subs(t, 0))(X[:, 0], X[:, 1])
+    assert np.abs(window.space.values((X,), (Jet(0, (0, 0, 0)),), window.w)[0] - exact).max() < 1e-7
+
+
+def test_pieces_at_the_walls_are_joined_again() -> None:
+    places = places_of(PROBLEMS["values"])
+    grading = Grading(places, pieces=True)
+    graded = grading.steeper(grading.first(12, True), np.ones((1, 2)))
+    small, large = np.full((3, 2), 1e-12), np.full((3, 2), 1e-7)
+    assert [len(e) for e in grading.coarser(graded, small, 1e-8).edges] == [2, 2]
+    assert grading.coarser(graded, large, 1e-8).edges == graded.edges
+
+
+def test_places_close_to_a_corner_are_looked_at() -> None:
+    U = np.random.default_rng(3).random((400, 3))
+    whole = np.array([[0.0, 1.0]] * 3)
+    V = towards_ends(U[:9], U, np.array([[0.0, 0.1], [0.9, 1.0], [0.0, 1.0]]), whole, 2)
+    assert V[:, 0].min() < 1e-3
+    assert V[:, 1].max() > 1 - 1e-3
+    assert 0.2 < (V[:, 0] > 0.5).mean() < 0.4
+    assert np.array_equal(V[:, 2], U[:, 2])
+    assert np.array_equal(towards_ends(U, U[:9], np.array([[0.1, 0.2]] * 3), whole, 2), U)

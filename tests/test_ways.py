@@ -45,7 +45,7 @@ def followed(until: float, why: str | None, *, nodes: int = 10, windows: int = 1
     e = bench_of("rod").evolution
     assert e is not None
     tree = CellTree.over(bench_of("rod").box)
-    space: Any = SimpleNamespace(nodes=nodes, tree_over=lambda _: tree, each=lambda _: [0])
+    space: Any = SimpleNamespace(nodes=nodes, boxes_in=lambda _: tree.boxes, each=lambda _: [0])
     edges = np.linspace(0.0, until, windows + 1)
     made = [Window(space, np.zeros(1), a, b, 0.0) for a, b in pairwise(edges)]
     return Followed(tuple(made), e, why, 0, 0)

@@ -57,10 +57,6 @@ class Cells(Parted):
         parts, weights = zip(*pairs, strict=True)
         return Cells(self.tree, tuple(parts)), np.concatenate(weights)
 
-    def tree_over(self, box: Array) -> CellTree:
-        """The cells that divide a box."""
-        return self.tree
-
     def boxes_in(self, box: Array) -> Array:
         return self.tree.boxes
 

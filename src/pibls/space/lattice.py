@@ -57,6 +57,13 @@ class Lattice(Space):
         boxes = self.boxes
         return Products(self.sizes, (), boxes.mean(axis=2), 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]))
 
+    def ordered(self, by_axis: Array) -> Array:
+        """The coefficients from an array (unknowns, N₁, N₂, …), piece after piece along each axis."""
+        d = len(self.sizes)
+        split = [m for pair in zip(self.counts, self.sizes, strict=True) for m in pair]
+        C = by_axis.reshape(-1, *split)
+        return np.ascontiguousarray(C.transpose(0, *range(1, 2 * d, 2), *range(2, 2 * d + 1, 2)))
+
     def locate(self, X: Array) -> Numbers:
         """The box of each point; one on a face belongs to the upper one."""
         out = np.zeros(len(X), dtype=np.intp)

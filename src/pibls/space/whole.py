@@ -13,7 +13,6 @@ from pibls.basis import Basis
 from pibls.basis.protocol import Operator, operated, seen_from, summed
 from pibls.problem import Jet
 from pibls.space.protocol import Space
-from pibls.space.tree import CellTree
 
 SLICE_ENTRIES = 1 << 16
 """Entries of a jet per slice: half a megabyte, so that all of them stay in the cache."""
@@ -96,10 +95,6 @@ class Whole(Space):
     def each(self, w: Array) -> list[tuple[Whole, Array]]:
         """Itself, as the only cell."""
         return [(self, w)]
-
-    def tree_over(self, box: Array) -> CellTree:
-        """The one cell that a box is."""
-        return CellTree.over(box)
 
     def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
         n = len(sites[0])

@@ -17,8 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.nodes import weights_of
-from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.frame import Frame
 from pibls.system.joint import JointInverse, NotJointError, Terms
@@ -59,7 +57,7 @@ class Single:
                 rates[a] = c
             else:
                 still[alpha] = c
-        quadrature = [weights_of(frame.count(k, i), yes) for i, yes in enumerate(frame.repeated)]
+        quadrature = frame.weights(k)
         parts = nearest_sum(still, [o[k] for o in frame.orders], quadrature)
         if parts is None:
             return None
@@ -72,11 +70,10 @@ class Single:
             exact = exact and bool(np.abs(scaled - mean).max() <= 1e2 * SAME * abs(mean))
             shift += mean * shifts**a
         matrices = []
-        for i, (n, nodes, yes) in enumerate(zip(frame.sizes, frame.held(k), frame.repeated, strict=True)):
-            family = waves if yes else legendre
-            operator = np.zeros((len(nodes), n))
+        for i, (strand, nodes) in enumerate(zip(frame.strands, frame.held(k), strict=True)):
+            operator = np.zeros((len(nodes), strand.size))
             for o, c in sums[i].items():
-                operator = operator + c[:, None] * family(nodes, n, o) / frame.half[i] ** o
+                operator = operator + c[:, None] * strand.at(nodes, o) / frame.half[i] ** o
             matrices.append(operator @ spans[i].free)
         try:
             factors = Kronecker.of(matrices, quadrature, shifted=True)

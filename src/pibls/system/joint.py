@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.nodes import weights_of
-from pibls.basis.product import derivative_of, legendre
+from pibls.basis.product import derivative_of
+from pibls.basis.strand import Strand
 from pibls.linalg.kronecker import Axis, along
 from pibls.system.frame import Frame
 from pibls.system.nearest import SAME, Span
@@ -236,7 +236,8 @@ def _potentials(
 
 
 def _along(frame: Frame, i: int, group: dict[int, Parity], spans: list[Span], q: Array) -> _Along:
-    n, half = frame.sizes[i], float(frame.half[i])
+    strand, half = frame.strands[i], float(frame.half[i])
+    n = strand.size
     if frame.repeated[i]:
         numbers = np.zeros(n)
         numbers[1::2], numbers[2::2] = np.arange(1, n // 2 + 1), -np.arange(1, n // 2 + 1)
@@ -255,12 +256,12 @@ def _along(frame: Frame, i: int, group: dict[int, Parity], spans: list[Span], q:
     own, m = spans[bound], frame.asked[i][bound]
     points = frame.points(bound, i)
     nodes, ends = points[: n - m], points[n - m :]
-    A = legendre(nodes, n, m) @ own.free / half**m + np.diag(q)
-    found = Axis.of(A, weights_of(n - m, False), apart=True)
+    A = strand.at(nodes, m) @ own.free / half**m + np.diag(q)
+    found = Axis.of(A, strand.weights(m), apart=True)
     if found.triangle is not None:
         raise NotJointError
     origin, modes = group[bound][i], own.free @ found.back
-    closed = bool(np.abs(legendre(ends, n) @ modes).max() <= 1e-10 * np.abs(found.back).max())
+    closed = bool(np.abs(strand.at(ends) @ modes).max() <= 1e-10 * np.abs(found.back).max())
     kinds = {}
     for k, parity in group.items():
         odd = (parity[i] + origin) % 2
@@ -273,17 +274,19 @@ def _along(frame: Frame, i: int, group: dict[int, Parity], spans: list[Span], q:
             back[: n - m, : n - m] = found.back
             kinds[k] = _Kind(ended, spans[k].from_values @ back, 0, 0)
         else:
-            kinds[k] = _slopes(spans[k], nodes, modes, found.values, half, m)
+            kinds[k] = _slopes(strand, spans[k], nodes, modes, found.values, half, m)
     return _Along(kinds, max(len(k.forth) for k in kinds.values()), False, found.values, closed)
 
 
-def _slopes(span: Span, nodes: Array, modes: Array, values: Any, half: float, m: int) -> _Kind:
+def _slopes(
+    strand: Strand, span: Span, nodes: Array, modes: Array, values: Any, half: float, m: int
+) -> _Kind:
     """∂ of the modes, and what ∂ takes to nothing at the nodes."""
     n = len(modes)
-    if m != 2 or np.iscomplexobj(values) or values.max() > -1e-8 * np.abs(values).max():
+    if m != 2 or strand.pieces > 1 or np.iscomplexobj(values) or values.max() > -1e-8 * np.abs(values).max():
         raise NotJointError
     derivative = derivative_of(n) / half
     steep = derivative @ modes / np.sqrt(-values)
-    kernel = np.linalg.svd(legendre(nodes, n, 1))[2][len(nodes) :].T
+    kernel = np.linalg.svd(strand.at(nodes, 1))[2][len(nodes) :].T
     back = np.concatenate([steep, kernel * np.abs(steep).max()], axis=1)
     return _Kind(np.linalg.inv(back) @ span.from_values, back, 1, 0)

@@ -95,8 +95,9 @@ class LineStatement:
         return values if self.weights is None else np.tensordot(self.weights, values, 1)[None]
 
     def each(self, size: Callable[[Term], Array]) -> Array:
-        """What terms have in each entry, (terms, points, 1)."""
-        found = np.array([np.repeat(size(term), self.shape[1]) for term in self.terms])
+        """What terms have in each entry, or at each point, (terms, points, 1)."""
+        each = (size(term) for term in self.terms)
+        found = np.array([np.repeat(values, self.points // len(values)) for values in each])
         return found.reshape(len(self.terms), self.points, 1)
 
     def blocked(self, block: Array, site: Site, cells: int) -> tuple[Numbers, Array]:

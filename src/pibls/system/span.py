@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.product import legendre, waves
 from pibls.linalg.kronecker import along
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Lines, LineStatement
@@ -53,14 +52,14 @@ class Bound:
                     exact = exact and uniform
                 done += rows
         spans = []
-        for i, (n, yes) in enumerate(zip(frame.sizes, frame.repeated, strict=True)):
-            family, points = waves if yes else legendre, frame.points(k, i)
-            values = family(points[: frame.count(k, i)], n)
-            conditions = np.array(ends[i]).reshape(-1, n)
-            bounded = at_ends(values, conditions, np.eye(n)[:, : len(conditions) + 2])
+        for i, strand in enumerate(frame.strands):
+            every = strand.at(frame.points(k, i))
+            values = every[: frame.count(k, i)]
+            conditions = np.array(ends[i]).reshape(-1, strand.size)
+            bounded = at_ends(values, conditions, strand.lowest(len(conditions) + 2))
             if bounded is None:
                 return None
-            inverse = np.asarray(np.linalg.inv(family(points, n)), dtype=float)
+            inverse = np.asarray(np.linalg.inv(every), dtype=float)
             spans.append(Span(values, conditions, *bounded, inverse))
         return cls(tuple(spans), tuple(sorted(sides, key=lambda s: s[1].axis)), exact)
 
@@ -95,7 +94,7 @@ def _condition(g: LineStatement, W: Array, k: int, side: Side, frame: Frame) -> 
     i, end = side.axis, np.array([2.0 * side.end - 1.0])
 
     def at_end(order: int) -> Array:
-        return np.asarray(legendre(end, frame.sizes[i], order)[0] / frame.half[i] ** order)
+        return np.asarray(frame.strands[i].at(end, order)[0] / frame.half[i] ** order)
 
     each = [(unknown == k, alpha, c) for (_, unknown, alpha, _), c in zip(g.terms, W, strict=True)]
     scale, row, uniform = row_of([(alpha, c) for own, alpha, c in each if own], frame.half, i, at_end)

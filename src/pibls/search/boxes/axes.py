@@ -8,7 +8,6 @@ smaller in proportion. Where they fall fast, more polynomials are cheaper.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from pibls.arrays import Array
 from pibls.basis.splines import Splines
 from pibls.search.bench import Bench
+from pibls.search.edges import moved_edges, towards_ends
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice
@@ -49,7 +49,8 @@ class Axes:
         Planes that are ``kept`` stay edges. What a singular end leaves is less in half of the piece there.
         """
         return replace(
-            self, edges=tuple(_between(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges))
+            self,
+            edges=tuple(moved_edges(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges)),
         )
 
     def refined(self, spectra: Sequence[Array], limit: float, power: float = 1.0) -> Axes:
@@ -110,18 +111,6 @@ def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
     return out
 
 
-def _between(edges: tuple[float, ...], kept: set[float]) -> tuple[float, ...]:
-    out = [edges[0]]
-    for low, high in itertools.pairwise(edges):
-        if low in kept:
-            out.append(low)
-        # Of a single piece not the middle: what is symmetric has an edge there by chance.
-        alone = len(edges) == 2
-        out.append(low + (0.45 if alone else 0.5) * (high - low))
-    out.append(edges[-1])
-    return tuple(out)
-
-
 def _finer(
     edges: tuple[float, ...], n: int, S: Array, limit: float, power: float = 1.0
 ) -> tuple[tuple[float, ...], int]:
@@ -150,16 +139,8 @@ def _finer(
         if best is None or total < best[0]:
             best = total, size, halved
     assert best is not None
-    out = [edges[0]]
-    for p in range(P):
-        a, b = edges[p], edges[p + 1]
-        if towards[p]:
-            out += [a + AXES.towards * (b - a)] if p == 0 else []
-            out += [b - AXES.towards * (b - a)] if p == P - 1 else []
-        elif best[2][p]:
-            out.append(0.5 * (a + b))
-        out.append(b)
-    return tuple(out), best[1]
+    at = np.arange(P)
+    return towards_ends(edges, towards & (at == 0), towards & (at == P - 1), best[2]), best[1]
 
 
 def _falls_as_power(logs: Array) -> npt.NDArray[np.bool_]:

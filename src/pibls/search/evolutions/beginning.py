@@ -37,7 +37,7 @@ class Beginning:
     def at(self, resolution: Resolution) -> State:
         """∂_t^a u(x, t₀) from the initial conditions."""
         e, lowered = self.places.evolution, self.places.bench.lowered
-        site = self.places.grid(resolution, resolution.sizes)
+        site = self.places.grid(resolution, resolution.raw)
         cells, n, d = site.points.shape
         X = site.points.reshape(-1, d).copy()
         X[:, e.axis] = e.start
@@ -45,7 +45,7 @@ class Beginning:
         values = given_at(lowered, e, X)
         rates = values.reshape(*values.shape[:2], cells, n).transpose(0, 2, 1, 3)
         assert lowered.unknowns == rates.shape[2]
-        return State(resolution, coefficients_of(rates, resolution.sizes, resolution.repeated))
+        return State(resolution, coefficients_of(rates, resolution))
 
     def unresolved(self, state: State) -> Array:
         """What is left out of a beginning, relative: (cells, axes).
@@ -140,12 +140,12 @@ def moved(places: Places, state: State, resolution: Resolution) -> State:
     """The same functions at another resolution."""
     if state.resolution == resolution:
         return state
-    site = places.grid(resolution, resolution.sizes)
+    site = places.grid(resolution, resolution.raw)
     X = site.points.reshape(-1, site.points.shape[-1])
     old = state.resolution
     if len(old.sizes) > 1:
         values = places.values(state.rates, old, resolution)
-        return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
+        return State(resolution, coefficients_of(values, resolution))
     values = values_at(places, state, X, old.tree.locate(X))
     values = values.reshape(*values.shape[:2], len(resolution.tree), -1).transpose(0, 2, 1, 3)
-    return State(resolution, coefficients_of(values, resolution.sizes, resolution.repeated))
+    return State(resolution, coefficients_of(values, resolution))

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.nodes import nodes_of
 from pibls.basis.product import ProductBasis
 from pibls.domain.gauss import Rule
 from pibls.problem.lowering import Residual
@@ -23,7 +22,7 @@ from pibls.search.evolutions.frames import Framed, product_sums
 from pibls.search.evolutions.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.evolutions.sides import ends_of, side_points
 from pibls.search.evolutions.ties import ties_in
-from pibls.space import Cells, Whole
+from pibls.space import Cells, Lattice, Whole
 from pibls.space.tree import Numbers
 from pibls.system.lines import Lines, LineStatement, Site, group_of
 from pibls.system.modes import Modes
@@ -175,12 +174,24 @@ class Places:
         )
         return parts[0] if len(parts) == 1 else Cells(tree, parts)
 
+    def lattice(self, found: Resolution, low: float, high: float, moments: int) -> Lattice:
+        """The same where the one cell is divided along its coordinates."""
+        d = len(self.free) + 1
+        edges: list[tuple[float, ...]] = [(low, high)] * d
+        sizes = [moments] * d
+        for axis, strand in zip(self.free, found.strands, strict=True):
+            first, last = self.bench.box[axis]
+            inner = (0.5 * (first + last + (last - first) * s) for s in strand.edges[1:-1])
+            edges[axis] = tuple(float(x) for x in (first, *inner, last))
+            sizes[axis] = strand.degrees
+        return Lattice(tuple(edges), tuple(sizes), self.bench.lowered.unknowns)
+
     def grid(self, found: Resolution, counts: tuple[int, ...]) -> Site:
         """Points inside every cell."""
         if (found, counts) not in self._grids:
             if len(self._grids) > _KEPT:
                 self._grids.clear()
-            nodes = [nodes_of(n, yes) for n, yes in zip(counts, found.repeated, strict=True)]
+            nodes = [s.nodes(n) for s, n in zip(found.strands, counts, strict=True)]
             self._grids[found, counts] = self._grid(found, nodes)
         return self._grids[found, counts]
 
@@ -196,7 +207,7 @@ class Places:
 
     def values(self, coefficients: Array, old: Resolution, new: Resolution) -> Array:
         """Functions (…, n) in one piece at the points of another resolution, (…, points)."""
-        nodes = [nodes_of(n, yes) for n, yes in zip(new.sizes, new.repeated, strict=True)]
+        nodes = [s.nodes(s.raw) for s in new.strands]
         plain = product_sums(nodes, old, np.ones(len(nodes)))
         return plain((0,) * len(nodes), coefficients[..., None])[..., 0]
 
@@ -280,12 +291,7 @@ class Places:
 
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""
-        counts = tuple(
-            n + 3 if not yes else 2 * n for n, yes in zip(found.sizes, found.repeated, strict=True)
-        )
-        if len(counts) > 1:
-            counts = tuple(n // 2 + 3 for n in counts)
-        site = self.grid(found, counts)
+        site = self.grid(found, found.checked)
         groups = tuple(group_of(r, (site,), np.zeros_like(site.points), self.axis) for r in self.equations)
         return Lines(
             len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(self.evolution.orders)

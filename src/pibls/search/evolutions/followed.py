@@ -10,7 +10,7 @@ from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
 from pibls.search.thresholds import MARCH
-from pibls.space import Cells, Whole, Windows
+from pibls.space import Cells, Lattice, Whole, Windows
 
 LATE = "the time limit was reached"
 
@@ -41,11 +41,16 @@ def floor_of(bench: Bench) -> float:
 class Window:
     """One solved window."""
 
-    space: Whole | Cells
+    space: Whole | Cells | Lattice
     w: Array
     start: float
     stop: float
     residual: float
+
+    @property
+    def boxes(self) -> int:
+        """How many there are in it, with functions of their own."""
+        return len(self.space.boxes_in(np.zeros((1, 2))))
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,7 @@ class Followed:
     @property
     def cells(self) -> int:
         """Those of the last window."""
-        last = self.windows[-1]
-        return len(last.space.each(last.w))
+        return self.windows[-1].boxes
 
     def function(self) -> tuple[Windows, Array]:
         """All windows as one function."""

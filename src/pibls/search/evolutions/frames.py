@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import legendre, waves
 from pibls.domain import Boundary, faces_of
 from pibls.linalg.kronecker import along
 from pibls.problem.lowering import Residual
@@ -135,6 +134,12 @@ class Framed:
                 return None
         return cls(bench, free, axis, orders, asked, order, tuple(found))
 
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The order of all unknowns along each coordinate; none where they differ, or repeat themselves."""
+        found = [{*orders, *asked} for orders, asked in zip(self.orders, self.asked, strict=True)]
+        return tuple(max(f) for f in found) if all(len(f) == 1 and max(f) > 0 for f in found) else ()
+
     def frame(self, found: Resolution) -> Frame:
         """Where the rows of each condition are."""
         conditions = tuple(
@@ -145,7 +150,7 @@ class Framed:
 
     def _frame(self, found: Resolution, conditions: tuple[tuple[int, tuple[Side, ...]], ...] = ()) -> Frame:
         half = 0.5 * np.ptp(self.bench.box[list(self.free)], axis=1)
-        return Frame(found.sizes, found.repeated, half, self.order, self.orders, self.asked, conditions)
+        return Frame(found.strands, half, self.order, self.orders, self.asked, conditions)
 
     def held(self, number: int, found: Resolution) -> list[Array]:
         """The points of the reference box along each coordinate at which an equation is held."""
@@ -213,8 +218,7 @@ def product_sums(lines: list[Array], found: Resolution, half: Array) -> Callable
 
     def table(i: int, order: int) -> Array:
         if (i, order) not in known:
-            family = waves if found.repeated[i] else legendre
-            known[i, order] = family(lines[i], found.sizes[i], order) / half[i] ** order
+            known[i, order] = found.strands[i].at(lines[i], order) / half[i] ** order
         return known[i, order]
 
     def sums(alpha: MultiIndex, u: Array) -> Array:

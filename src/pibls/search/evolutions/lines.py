@@ -79,6 +79,8 @@ class LineFollower(March[Held, Resolution]):
     """Those of the windows."""
     waves: bool = True
     """Whether periodic coordinates have waves instead of cells."""
+    pieces: bool = False
+    """Whether the sides of a box are divided, since its corners are singular."""
     halves = True
     _began: float = 0.0
     """Where the beginning was, or the last switch."""
@@ -94,7 +96,7 @@ class LineFollower(March[Held, Resolution]):
 
     @cached_property
     def _grading(self) -> Grading:
-        return Grading(self.places)
+        return Grading(self.places, self.pieces)
 
     @cached_property
     def _beginning(self) -> Beginning:
@@ -115,6 +117,11 @@ class LineFollower(March[Held, Resolution]):
             self.waves, self.layers, self._solver.factors = len(self.places.free) > 1, {}, None
             found = super().run()
         assert found is not None
+        framed = self.places.framed
+        if found.stopped in (_TOO_MANY, _UNRESOLVED) and framed is not None and framed.joints:
+            self.pieces, self.layers, self._solver.factors = True, {}, None
+            del self._grading
+            found = super().run()
         if found.stopped in _UNFIT and self._travels(self._first()):
             self.kinks = RoughFollower(
                 self.places, self.functions, self.moments, self.demand.tail, check=self.check
@@ -153,7 +160,10 @@ class LineFollower(March[Held, Resolution]):
         e, unknowns = self.evolution, self.places.bench.lowered.unknowns
         self._sizes = sizes_given(self.places.conditions, e.axis, (e.start, e.stop), unknowns)
         self.resolutions = []
-        return (self._resolved(self._first()), None), MARCH.first * self.course.total
+        first = self._first()
+        begun = np.abs(first.rates[0]).max(axis=(0, 2))
+        self._sizes = np.maximum(self._sizes, self._from_nothing(begun))
+        return (self._resolved(first), None), MARCH.first * self.course.total
 
     def _cells(self, held: Held) -> int:
         return len(held[0].resolution.tree)
@@ -299,7 +309,16 @@ class LineFollower(March[Held, Resolution]):
         worth = MARCH.longer[len(state.resolution.sizes) > 1 and self.places.framed is None]
         h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, worth)
         following = State(state.resolution, solved.after)
-        coarser = self._grading.joined(state.resolution, across, self.demand.tail)
+        tail = self.demand.tail
+        coarser = self._grading.joined(state.resolution, across, tail)
+        if state.resolution.edges:
+            coarser = self._grading.coarser(state.resolution, across, tail)
+            fewer = moved(self.places, following, coarser)
+            left = spectra(coarser, fewer.rates, self._sizes)
+            # One that is singular there is not joined; what others leave is no matter of these.
+            ends = [left[[0, len(e) - 2], i].max() for i, e in enumerate(coarser.edges)]
+            if max(ends) > LINES.joined * tail:
+                coarser = state.resolution
         return self._solver.window(past), (moved(self.places, following, coarser), past), h
 
     def _solved(self, state: State, past: Past | None, t: float, stop: float) -> tuple[Array, Array]:
@@ -322,7 +341,9 @@ class LineFollower(March[Held, Resolution]):
     def _left(self, state: State, U: Array, t: float, stop: float, at: Array = BETWEEN) -> Array:
         _, checks = self._lines(state.resolution)
         st = self._solver.stages
-        window, known = (t, stop), (self._sizes, self._rounding)
+        # What a tail that may be left makes of derivatives in a singular corner is no more than that.
+        noise = self.demand.tail if self.pieces else 0.0
+        window, known = (t, stop), (self._sizes, max(self._rounding, noise))
         return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known, at)
 
     def _missed(self, state: State, U: Array, t: float, stop: float) -> float:

@@ -194,6 +194,8 @@ class March(ABC, Generic[S, R]):
     layers: dict[float, float] = field(default_factory=dict)
     """Where the beginning, or what begins at a switch, contradicts what holds at the sides: when that is, and
     from when on anything is promised."""
+    expected: Array | None = None
+    """How large the unknowns become, as far as is known beforehand."""
     _sizes: Array = field(default_factory=lambda: np.empty(0))
     """How large each unknown was until now."""
     _done: list[Window] = field(default_factory=list)
@@ -210,6 +212,13 @@ class March(ABC, Generic[S, R]):
     @cached_property
     def watch(self) -> Watch:
         return Watch.over(self.of)
+
+    def _from_nothing(self, begun: Array) -> Array:
+        """What unknowns become that begin at zero, from max|u| of each: that is what they are measured by.
+
+        u_t = Δu + 1 would be followed from 1e-7 of its time on to so many digits of itself.
+        """
+        return np.zeros_like(begun) if self.expected is None else np.where(begun == 0, self.expected, 0.0)
 
     @property
     def evolution(self) -> Evolution:

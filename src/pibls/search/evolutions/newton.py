@@ -20,7 +20,7 @@ from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.contraction import Contraction, extended, series_of, start_from
 from pibls.search.evolutions.followed import Window
 from pibls.search.evolutions.march import Course, NoWindowError
-from pibls.search.evolutions.resolution import Resolution
+from pibls.search.evolutions.resolution import Resolution, in_pieces
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import Stages
 from pibls.system.axial import Axial
@@ -233,7 +233,11 @@ class WindowSolver:
         t, stop, series = past.start, past.stop, past.series
         if not e.forward:
             series = series * (-1.0) ** np.arange(series.shape[-1])
-        shape = (*series.shape[:2], *found.sizes, st.count + 1)
-        ordered = np.moveaxis(series.reshape(shape), -1, 2 + e.axis)
-        space = self.places.space(found, min(t, stop), max(t, stop), st.count + 1)
+        each = in_pieces(np.moveaxis(series, -1, 0), found)
+        ordered = np.moveaxis(each, 0, 2 + e.axis)
+        extent = min(t, stop), max(t, stop), st.count + 1
+        if found.edges:
+            lattice = self.places.lattice(found, *extent)
+            return Window(lattice, lattice.ordered(ordered[0]).ravel(), t, stop, math.nan)
+        space = self.places.space(found, *extent)
         return Window(space, np.ascontiguousarray(ordered).ravel(), t, stop, math.nan)

@@ -42,7 +42,21 @@ def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
 
 def _every(X: Array, followed: Followed, entries: int) -> int:
     """Every which place is taken: to ask at each would take longer in a cube than to follow what is in it."""
-    return 1 + len(X) * max(window.space.nodes for window in followed.windows) // entries
+    most = max(x.space.nodes // x.boxes for x in followed.windows)  # a place is in one box
+    return 1 + len(X) * most // entries
+
+
+def towards_ends(U: Array, more: Array, box: Array, whole: Array, axis: int) -> Array:
+    """Places U in [0, 1]^d of a box, half of them ever closer to those of its sides that are sides of all.
+
+    What a singular corner leaves in a box of n polynomials is largest within 1/n² of it: there are ``more``.
+    """
+    at = [(i, end) for i in range(len(box)) if i != axis for end in (0, 1) if box[i, end] == whole[i, end]]
+    V = (U if len(at) < 2 else more).copy()
+    for i, end in at:
+        near = 10.0 ** (-2.0 * FOLLOWING.near * V[:, i])
+        V[:, i] = np.where(V[:, i] < 0.5, 1.0 - near if end else near, 2.0 * V[:, i] - 1.0)
+    return V
 
 
 @dataclass
@@ -65,6 +79,10 @@ class WindowPlan(Plan):
         usual = self.way.seconds(self.bench)
         # It ends when its time does, with what it has until then.
         return None if usual is None else Offer(0.0, usual)
+
+    def hear_of(self, found: Attempt | None) -> None:
+        if found is not None and found.relative < self.bench.limits.fits:
+            self.way.expected = found.sizes
 
     def advance(self) -> None:
         bench = self.bench
@@ -217,14 +235,19 @@ class WindowPlan(Plan):
         e, bench = followed.evolution, self.bench
         d = len(bench.box)
         parts = []
+        total = FOLLOWING.share * sum(window.space.nodes for window in followed.windows)
+        share = FOLLOWING.share / max(total / (4.0 * FOLLOWING.most), 1.0)  # more are not made to be left out
         for window in followed.windows:
             # A piece with many functions has room for an error in many places: at the root of their number
             # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.
-            tree = window.space.tree_over(bench.box)
-            U = spread(max(FOLLOWING.times, int(FOLLOWING.share * window.space.nodes / len(tree))), d, 7)
-            for box in tree.boxes:
-                X = box[:, 0] + (box[:, 1] - box[:, 0]) * U
-                X[:, e.axis] = window.start + (window.stop - window.start) * U[:, e.axis]
+            boxes = window.space.boxes_in(bench.box)
+            count = max(FOLLOWING.times, int(share * window.space.nodes / len(boxes)))
+            U, more = spread(count, d, 7), spread(FOLLOWING.cornered * count, d, 7)
+            for box in boxes:
+                divided = d > 2 and len(boxes) > 1
+                V = towards_ends(U, more, box, bench.box, e.axis) if divided else U
+                X = box[:, 0] + (box[:, 1] - box[:, 0]) * V
+                X[:, e.axis] = window.start + (window.stop - window.start) * V[:, e.axis]
                 parts.append(X)
             parts[-1][-1, e.axis] = window.stop
         X = np.concatenate(parts)

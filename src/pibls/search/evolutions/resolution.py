@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.nodes import nodes_of
-from pibls.basis.product import legendre, wave_sums, waves
+from pibls.basis.product import wave_sums
+from pibls.basis.strand import WHOLE, Strand
 from pibls.space import CellTree
 
 _MANY = 65  # waves that a Fourier transform adds up faster than a table
@@ -24,6 +24,31 @@ class Resolution:
     tree: CellTree
     sizes: tuple[int, ...]
     repeated: tuple[bool, ...]
+    edges: tuple[tuple[float, ...], ...] = ()
+    """Where one cell is divided along each coordinate, as places in [-1, 1]; none: nowhere."""
+    orders: tuple[int, ...] = ()
+    """The derivatives from which on functions may jump there."""
+
+    @cached_property
+    def strands(self) -> tuple[Strand, ...]:
+        """The functions along each coordinate."""
+        if not self.edges:
+            return tuple(_strand(n, yes) for n, yes in zip(self.sizes, self.repeated, strict=True))
+        every = zip(self.sizes, self.repeated, self.edges, self.orders, strict=True)
+        return tuple(_strand(*one) for one in every)
+
+    @property
+    def raw(self) -> tuple[int, ...]:
+        """Coefficients along each coordinate, where pieces have their own."""
+        return tuple(s.raw for s in self.strands)
+
+    @property
+    def checked(self) -> tuple[int, ...]:
+        """Points along each coordinate at which equations are judged: not those at which they are held."""
+        counts = (2 * s.raw if s.repeats else s.raw + 3 * s.pieces for s in self.strands)
+        if len(self.sizes) == 1:
+            return tuple(counts)
+        return tuple((n // s.pieces // 2 + 3) * s.pieces for n, s in zip(counts, self.strands, strict=True))
 
     @property
     def functions(self) -> int:
@@ -31,9 +56,8 @@ class Resolution:
 
 
 @lru_cache(maxsize=64)
-def _to_coefficients(n: int, repeats: bool) -> Array:
-    """From values at the n points to coefficients."""
-    return np.asarray(np.linalg.inv((waves if repeats else legendre)(nodes_of(n, repeats), n)), dtype=float)
+def _strand(size: int, repeats: bool, edges: tuple[float, ...] = WHOLE, order: int = 0) -> Strand:
+    return Strand(size, repeats, edges, order)
 
 
 def shared_tables(U: Array, found: Resolution, half: Array) -> Callable[[MultiIndex], Array]:
@@ -75,16 +99,28 @@ def quick_sums(
 def product_of(U: Array, found: Resolution, alpha: MultiIndex) -> Array:
     """∂^α of the functions at points of the reference cell, (N, n)."""
     table = np.ones((len(U), 1))
-    for i, (n, yes, order) in enumerate(zip(found.sizes, found.repeated, alpha, strict=True)):
-        one = (waves if yes else legendre)(U[:, i], n, order)
+    for i, (strand, order) in enumerate(zip(found.strands, alpha, strict=True)):
+        one = strand.at(U[:, i], order)
         table = (table[:, :, None] * one[:, None, :]).reshape(len(U), -1)
     return table
 
 
-def coefficients_of(values: Array, sizes: tuple[int, ...], repeated: tuple[bool, ...]) -> Array:
+def coefficients_of(values: Array, found: Resolution) -> Array:
     """Values (…, points) at the nodes ↦ coefficients (…, n)."""
+    return _along(values, found.raw, [s.from_values for s in found.strands])
+
+
+def in_pieces(coefficients: Array, found: Resolution) -> Array:
+    """Coefficients (…, n) ↦ those of the pieces, (…, n₁, n₂, …), each piece after the other."""
+    if not found.edges:
+        return coefficients.reshape(*coefficients.shape[:-1], *found.sizes)
+    made = _along(coefficients, found.sizes, [s.in_pieces for s in found.strands])
+    return made.reshape(*coefficients.shape[:-1], *found.raw)
+
+
+def _along(values: Array, sizes: tuple[int, ...], matrices: list[Array]) -> Array:
     out = values.reshape(*values.shape[:-1], *sizes)
-    for i, (n, yes) in enumerate(zip(sizes, repeated, strict=True)):
+    for i, M in enumerate(matrices):
         axis = out.ndim - len(sizes) + i
-        out = np.moveaxis(np.tensordot(_to_coefficients(n, yes), out, axes=(1, axis)), 0, axis)
-    return out.reshape(values.shape)
+        out = np.moveaxis(np.tensordot(M, out, axes=(1, axis)), 0, axis)
+    return out.reshape(*values.shape[:-1], -1)

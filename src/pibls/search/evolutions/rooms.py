@@ -109,7 +109,9 @@ class RoomFollower(March[RoomState, int]):
 
     def _begun(self) -> tuple[RoomState, float]:
         self._sizes = np.zeros(self.places.bench.lowered.unknowns)
-        return self._resolved(), MARCH.first * self.course.total
+        state = self._resolved()
+        self._sizes = self._from_nothing(np.abs(state.rates[0, 0] @ state.room.values.T).max(axis=1))
+        return state, MARCH.first * self.course.total
 
     def _resolved(self) -> RoomState:
         """The beginning, at a degree that has it, as far as it can be had."""

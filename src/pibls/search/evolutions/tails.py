@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.evolutions.chain import Places
-from pibls.search.evolutions.resolution import Resolution
+from pibls.search.evolutions.resolution import Resolution, in_pieces
 from pibls.search.thresholds import MARCH
 from pibls.solver.stages import Stages
 from pibls.system.lines import Lines, LineStatement, Moments, Term
@@ -19,20 +19,26 @@ BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not
 
 
 def spectra(found: Resolution, U: Array, scale: Array | None = None) -> Array:
-    """The last coefficients in space of functions (…, cells, unknowns, n), relative: (cells, axes)."""
-    split = np.abs(U).reshape(*U.shape[:3], *found.sizes)
+    """The last coefficients in space of functions (…, cells, unknowns, n), relative: (cells, axes).
+
+    Of one cell that is divided along its coordinates, those of the pieces along each: (pieces, axes).
+    """
+    split = np.abs(in_pieces(U, found))
     if scale is None:
         split = split / np.maximum(split.max(axis=(1, 3), keepdims=True), 1e-300).max(
             axis=tuple(range(4, split.ndim)), keepdims=True
         )
     else:
         split = split / scale.reshape(-1, *(1,) * len(found.sizes))
-    out = np.empty((len(found.tree), len(found.sizes)))
-    for i, (n, yes) in enumerate(zip(found.sizes, found.repeated, strict=True)):
-        top = np.take(split, range(n - (4 if yes else 3), n), axis=3 + i)
+    counts = [len(found.tree) * s.pieces for s in found.strands]
+    out = np.zeros((max(counts), len(counts)))
+    for i, (strand, count) in enumerate(zip(found.strands, counts, strict=True)):
+        n, yes = strand.degrees, strand.repeats
+        every = split.reshape(*split.shape[: 3 + i], strand.pieces, n, -1)
+        top = every[..., n - (4 if yes else 3) :, :].max(axis=(-2, -1))
         # What is left out is a sum: of n waves that have fallen by seven digits, each next one has by 32/n.
         beyond = max(n / 32.0, 1.0) if yes else 1.0
-        out[:, i] = beyond * top.max(axis=(0, *range(2, top.ndim)))
+        out[:count, i] = beyond * top.max(axis=(0, *range(2, top.ndim - 1))).ravel()
     return out
 
 
@@ -44,7 +50,7 @@ def tails_of(
     U are the coefficients at the moments and ``series`` those in time, (cells, unknowns, n, …); ``known`` is
     how large each unknown was before. None is measured against less than ``least``.
     """
-    site, plain = places.grid(found, found.sizes), (0,) * len(found.sizes)
+    site, plain = places.grid(found, found.raw), (0,) * len(found.sizes)
     values = np.abs(site.sums(plain, U))
     sizes = values.max(axis=(0, 2, 3))
     scale = np.maximum(np.maximum(known, sizes), 1e-9 * max(float(sizes.max()), float(known.max())))
@@ -63,8 +69,13 @@ def natural_of(
 
     def natural(term: Term) -> Array:
         site, k, alpha, a = term
-        scale = np.prod(half ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
-        return np.asarray((share if sum(alpha) else 1.0) * sizes[k] * group.sites[site].of(scale))
+        place = group.sites[site]
+        lengths = place.of(half)
+        if found.edges:  # every point has those of its pieces
+            S = (place.points[0][:, places.free] - boxes[0].mean(axis=1)) / half[0]
+            lengths = half * np.stack([s.half(S[:, i]) for i, s in enumerate(found.strands)], axis=1)
+        scale = np.prod(lengths ** -np.array(alpha, dtype=float), axis=1) * (0.5 * abs(h)) ** -a
+        return np.asarray((share if sum(alpha) else 1.0) * sizes[k] * scale)
 
     return natural
 
@@ -81,7 +92,7 @@ def noise_of(
 
     def noise(term: Term) -> Array:
         # ∂^m of the last polynomial at the end of a cell, next to its values: n^2m/(1·3·…·(2m - 1)).
-        orders = zip((*found.sizes, moments), (*term[2], term[3]), strict=True)
+        orders = zip((*(s.degrees for s in found.strands), moments), (*term[2], term[3]), strict=True)
         steep = math.prod(n ** (2 * m) / math.prod(range(1, 2 * m, 2)) for n, m in orders)
         return np.asarray(steep * natural(term))
 
@@ -150,9 +161,10 @@ def left_between(
     natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
     noise = noise_of(places, found, left * sizes, (h, st.count), checks.groups[0])
     for r, size in checks.at(t + h * at).judged(seen, natural, noise):
-        r, size = (x.reshape(len(out), -1) for x in (r, size))
+        r, size = (_by_box(x, found) for x in (r, size))
         local = size.max(axis=1)
-        out = np.maximum(out, np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0))
+        left_here = np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0)
+        out = np.maximum(out, left_here.reshape(len(out), -1).max(axis=1))
     return out
 
 
@@ -179,3 +191,16 @@ def left_at_sides(
         ((r, size),) = Lines(*lines.extent, (g,), lines.highest).at(t + h * at).judged(seen, natural, noise)
         out = max(out, float((np.abs(r) / np.where(size > 0, size, 1.0)).max(initial=0.0)))
     return out
+
+
+def _by_box(values: Array, found: Resolution) -> Array:
+    """Values (cells × points, times) of each cell, or of each box between the edges of the only one."""
+    if not found.edges:
+        return values.reshape(len(found.tree), -1)
+    pieces = [s.pieces for s in found.strands]
+    # As many points in each piece, in all of them along a coordinate a multiple of its pieces.
+    raw = [s.nodes(n).size for s, n in zip(found.strands, found.checked, strict=True)]
+    shape = [m for n, p in zip(raw, pieces, strict=True) for m in (p, n // p)]
+    d = len(pieces)
+    split = values.reshape(*shape, -1).transpose(*range(0, 2 * d, 2), *range(1, 2 * d, 2), 2 * d)
+    return np.asarray(split.reshape(int(np.prod(pieces)), -1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pibls.arrays import Array
 from pibls.search.bench import Bench
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.followed import LATE, Demand, Followed
@@ -19,6 +20,9 @@ Follows = March[Any, Any]
 
 class Way(Protocol):
     """How an evolution is followed."""
+
+    expected: Array | None
+    """How large the unknowns become, as far as something else has found."""
 
     @property
     def tighter(self) -> tuple[float, float]:
@@ -56,6 +60,7 @@ class InMoments:
 
     _places: Places | None = None
     _first: LineFollower | None = None
+    expected: Array | None = None
     tighter = (0.3, 0.3)
     is_exhausted = False
 
@@ -95,6 +100,7 @@ class InMoments:
         moments = WAYS.many if many else WAYS.moments[tight]
         if before is None:
             made = LineFollower(demand, self._places, WAYS.functions[tight], moments, check=check)
+            made.expected = self.expected
             self._first = made
             return made
         assert self._first is not None
@@ -109,6 +115,7 @@ class InRooms:
 
     _places: RoomPlaces | None = None
     _first: RoomFollower | None = None
+    expected: Array | None = None
     tighter = (0.1, 0.1)
 
     @property
@@ -140,6 +147,7 @@ class InRooms:
         tight = bench.tol < bench.limits.tight
         made = RoomFollower(demand, self._places, WAYS.moments[tight] + (before is not None), check=check)
         if before is None:
+            made.expected = self.expected
             self._first = made
         else:
             made.shadowed = self._first

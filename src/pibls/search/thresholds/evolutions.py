@@ -253,6 +253,10 @@ class FollowingThresholds:
     times: int = 6  # places in each window and cell where two solutions are compared
     share: float = 0.4  # … for each of its functions
     most: int = 20_000  # … and in all windows at most
+    near: float = 4.0
+    """Digits of a box: so close to a singular corner half of the places in it are. Without them u_t = Δu + 1
+    on a square had an estimate of 0.8 of its error …"""
+    cornered: int = 8  # … and so many times as many places there as elsewhere: with as many, of 1.1
     compared: int = 1_000_000_000
     """Places times functions of a window at which residuals are looked at, and two solutions compared: 20,000
     places took 1.5 s for a spark in a cube, whose windows took 0.7 s until then."""
