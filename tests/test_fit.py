@@ -13,6 +13,7 @@ from pibls import Data, Problem, fit
 from pibls.fitting.experiment import Experiment
 from pibls.fitting.followed import MovingOrbit
 from pibls.fitting.held import Held
+from pibls.fitting.kept import kept
 from pibls.fitting.unknowns import read_unknowns
 from pibls.problem import Jet
 
@@ -472,3 +473,21 @@ def test_an_interval_ends_at_the_bounds() -> None:
     low, high = found.interval(a)
     assert low >= 0.0
     assert high > 0.0
+
+
+def test_products_on_a_box_are_solved_anew() -> None:
+    """They are no space that a system is assembled in: a fit ended with an AssertionError."""
+    w = sp.Function("w")(x, y)
+    layers = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [-k * (w.diff(x, 2) + w.diff(y, 2)) + w.diff(x) - 1],
+        [pibls.Dirichlet(w, 0)],
+        parameters={k: 0.02},
+    )
+    solution = pibls.solve(layers, tol=1e-4)
+    assert solution.space.whole is None
+    held, chain = kept(solution, (0,), {"tol": 1e-4})
+    X = np.array([[0.5, 0.5], [0.9, 0.2]])
+    (slope,) = held.derivatives(chain, X, (Jet(0, (0, 0)),))
+    ahead, behind = pibls.sweep(layers, {k: [0.0201, 0.0199]}, tol=1e-8)
+    assert np.allclose(slope, (ahead(*X.T) - behind(*X.T)) / 2e-4, rtol=0.02)

@@ -206,6 +206,12 @@ def unmoved_jumps(lowered: LoweredProblem, planes: tuple[tuple[int, float], ...]
         )
 
 
+def can_hold(space: Space) -> bool:
+    """Whether a space, or that of each of its windows, is one that systems are assembled in."""
+    parts = (space,) if space.in_time is None else space.in_time.parts
+    return all(p.whole is not None or p.cells is not None for p in parts)
+
+
 def _one(space: Space) -> Whole | Cells:
     """A space of one stage."""
     found = space.whole or space.cells

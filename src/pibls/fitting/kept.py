@@ -1,7 +1,7 @@
 """θ ↦ u(θ), ∂u/∂θ with what one search has found: the windows of an orbit, or any space.
 
-Where a source kicks the solution between two windows nothing is kept; of materials, the spaces
-of their pieces."""
+Where a source kicks the solution between two windows, and of products along the axes of a box, nothing is
+kept; of materials, the spaces of their pieces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pibls.arrays import Array
 from pibls.fitting.anew import Anew, Solved
 from pibls.fitting.followed import MovingOrbit
-from pibls.fitting.held import Held
+from pibls.fitting.held import Held, can_hold
 from pibls.problem import Jet, Problem
 from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of
@@ -48,5 +48,7 @@ def kept(solution: Solution, moving: Sequence[int], settings: dict[str, Any]) ->
     followed = MovingOrbit.of(solution, moving)
     if followed is not None:
         return followed
+    if not can_hold(solution.space):  # products along the axes of a box
+        return Anew(tuple(moving), lowered.interfaces.planes, settings), Solved(solution)
     held = Held.of(solution, moving)
     return held, held.begin(solution)
