@@ -203,3 +203,69 @@ def test_a_singular_source_is_not_taken_for_a_narrow_one() -> None:
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
         solution = pibls.solve(problem, tol=1e-3, time_limit=10)
     assert solution.converged
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-6])
+@pytest.mark.parametrize("shape", ["bell", "sech", "pole", "step"])
+def test_what_is_narrower_than_anyone_looks(shape: str, width: float) -> None:
+    """u' = -u + f on (0, 100): between the 10,000 times looked at f was 0, and so was u, `converged`."""
+    late, s = 73.123, (t - 73.123) / width
+    f, total = {
+        "bell": (sp.exp(-(s**2)), math.sqrt(math.pi)),
+        "sech": (1 / sp.cosh(s) ** 2, 2.0),
+        "pole": (1 / (1 + s**2) ** 2, math.pi / 2),
+        "step": (width / (1 + sp.exp(-s)), None),
+    }[shape]
+    u = sp.Function("u")(t)
+    problem = pibls.Problem(pibls.Interval(t, 0, 100), [u.diff(t) + u - f / width], [pibls.Initial(u, 0)])
+    solution = pibls.solve(problem, tol=1e-6)
+    wanted = 1 - math.exp(late - 80) if total is None else total * math.exp(late - 80)
+    assert solution.converged
+    assert abs(solution(80) - wanted) <= float(solution.error.max) + 2 * width**2 * wanted
+
+
+@pytest.mark.parametrize("width", [3e-4, 1e-6])
+def test_a_narrow_load_on_a_line(width: float) -> None:
+    """u'' = -load: 1e-5 was called NO_SOLUTION, 1e-6 was 0 and `converged`."""
+    u, c = sp.Function("u")(x), 0.31723
+    load = sp.exp(-(((x - c) / width) ** 2)) / (width * sp.sqrt(sp.pi))
+    solution = pibls.solve(
+        pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + load], [pibls.Dirichlet(u, 0)]), tol=1e-6
+    )
+    assert solution.converged
+    assert abs(solution(0.5) - 0.5 * c) <= solution.error.max
+
+
+@pytest.mark.parametrize("where", ["source", "moment", "beginning"])
+def test_narrow_in_an_evolution(where: str) -> None:
+    """Heat that is put in at one place, or at one moment, or is there from the beginning; none is lost."""
+    c, width = 0.31723, 1e-5
+    bell = sp.exp(-(((x - c) / width) ** 2)) / (width * sp.sqrt(sp.pi))
+    put = {"source": bell, "moment": bell.subs(x, t), "beginning": sp.S.Zero}[where]
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [v.diff(t) - v.diff(x, 2) - put],
+        [pibls.Neumann(v, 0), pibls.Initial(v, 1 + bell if where == "beginning" else 1)],
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    assert solution.converged
+    assert abs(float(solution.integral(v, t=1)) - 2) < 1e-5
+
+
+def test_where_a_formula_is_narrow() -> None:
+    """In the middle and at its ends; what is wide, or steep everywhere, or bends, is nowhere narrow."""
+
+    def planes(e: sp.Expr) -> list[float]:
+        u = sp.Function("u")(x)
+        problem = pibls.Problem(pibls.Interval(x, -1, 2), [u.diff(x, 2) - e], [pibls.Dirichlet(u, 0)])
+        return [p.level for p in problem.breaks.planes]
+
+    s = (x - sp.Rational(1, 3)) * 10**5
+    before, middle, after = planes(sp.exp(-(s**2)))
+    assert middle == pytest.approx(1 / 3, abs=1e-12)
+    assert before < 1 / 3 - 5e-5
+    assert 1 / 3 + 5e-5 < after < 1 / 3 + 5e-4
+    assert len(planes(sp.exp(-(s**2)) * sp.cos(x) + x * sp.tanh(s))) == 3 + 2
+    assert planes(1 / (1 + s**2))[0] == pytest.approx(1 / 3)
+    for wide in (sp.exp(-((s / 1000) ** 2)), sp.exp(-(10**5) * x), sp.sinh(x), sp.tanh(x), 1 / (3 + x), x**3):
+        assert not planes(wide)

@@ -17,6 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain.face import bisected
 from pibls.errors import ProblemError
+from pibls.problem.bells import narrow_places
 from pibls.problem.form import Delta, Form, Jet, Language, Variables
 from pibls.problem.program import program
 from pibls.problem.switches import Switch
@@ -132,7 +133,17 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
             found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
         elif sides is not None:
             found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
-    return found
+    return found | _narrow(form, place)
+
+
+def _narrow(form: Form, place: SwitchBox) -> Breaks:
+    """Around what is too narrow to be seen."""
+    levels: dict[tuple[int, float], None] = {}
+    for e in (place.fixed(e) for part in (form, *(f.form for f in form.fluxes)) for e in _terms(part)):
+        levels |= narrow_places(
+            e, place.variables.coordinates, place.box, lambda g, axis: _levels(g, False, axis, place)
+        )
+    return Breaks(tuple(Plane(axis, level, flux=False) for axis, level in sorted(levels)))
 
 
 def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:

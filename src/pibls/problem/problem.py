@@ -154,10 +154,9 @@ class Problem(ProblemDoors):
     def breaks(self) -> Breaks:
         """Where coefficients, sources and data jump or bend inside the domain."""
         if "breaks" not in self.derived:
-            forms = [s.form for s in self.statements if s.form.switches or s.form.deltas]
             found = Breaks()
-            for form in forms:
-                found |= breaks_of(form, self.place())
+            for s in self.statements:
+                found |= breaks_of(s.form, self.place())
             self.derived["breaks"] = found.distinct(box_of(self.domain))
         out: Breaks = self.derived["breaks"]
         return out
