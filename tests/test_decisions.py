@@ -209,6 +209,27 @@ def test_nothing_more_is_tried_where_newton_ends_nowhere_and_nobody_hopes(
     assert Search(one.bench, one.budget)._is_stuck([(one, Offer(1.0, remaining))]) is over
 
 
+@pytest.mark.parametrize(
+    ("marks", "nothing"),
+    [
+        ([1.0, 0.02, 0.02, 0.02], True),
+        ([1.0, 0.02, 0.02], False),
+        ([1.0, 0.5, 0.25, 0.12], False),
+        ([0.5, 0.5, 0.5], True),
+        ([0.02, 0.008, 0.02, 0.02], False),
+    ],
+)
+def test_a_first_end_that_is_far_off_makes_no_progress_of_the_others(
+    marks: list[float], nothing: bool
+) -> None:
+    """u'' + 3.6 eᵘ = 0 went on in cells for 17 s."""
+    one = stub()
+    one.marks.extend(marks)
+    stalled = Outcome(np.zeros(4), 0.0, 1, Status.STALLED)
+    one.seen.extend(replace(found(m), outcome=stalled) for m in marks[-3:])
+    assert one.finds_nothing is nothing
+
+
 @pytest.mark.parametrize(("times", "within"), [(10.0, True), (100.0, False)])
 def test_one_more_attempt_where_little_is_missing(times: float, within: bool) -> None:
     one = stub(left=times * 1e-10)

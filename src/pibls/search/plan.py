@@ -78,8 +78,14 @@ class Plan(ABC):
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether Newton's method ended nowhere, several times, and no closer than before."""
-        return self.made_no_progress and all(a.outcome.status in _UNSOLVED for a in self.seen)
+        """Whether Newton's method ended nowhere, several times, and no closer than it had before.
+
+        The first end may be further off than all others: that these are closer is no progress.
+        """
+        before = self.marks[: max(len(self.marks) + 1 - self.tries, 1)]
+        if len(self.marks) < self.tries or min(self.marks) <= self.bench.limits.rough:
+            return False
+        return self.marks[-1] > 0.3 * min(before) and all(a.outcome.status in _UNSOLVED for a in self.seen)
 
     @property
     def is_stuck(self) -> bool:
