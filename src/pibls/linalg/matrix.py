@@ -9,11 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
+
+if TYPE_CHECKING:
+    from pibls.linalg.protocol import Factorization
 
 
 class Structured(ABC):
@@ -60,7 +63,7 @@ class Structured(ABC):
         """share·A + (1 - share)·B, in place of A, for a B of the same kind."""
         return share * np.asarray(self) + (1.0 - share) * np.asarray(other)
 
-    def factored(self, held: Callable[[Array, Array], Any], scale: Array) -> Any:
+    def factored(self, held: Callable[[Array, Array], Factorization], scale: Array) -> Factorization:
         """By a solver that knows arrays, and the norms of their rows, only."""
         return held(np.asarray(self), scale)
 

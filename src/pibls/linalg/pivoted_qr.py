@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, as_matrix, norms
-from pibls.linalg.streamed_qr import StreamedFactorization
+from pibls.linalg.protocol import Factorization
 
 _SKETCHES = (6, 3)  # sketch with m/6 rows, then m/3; beyond that the full matrix is as cheap
 _SKETCH_FROM = 256  # columns below which it is not worth while
@@ -34,17 +34,13 @@ class PivotedQR:
     cond: float = 3.0 * float(np.finfo(float).eps)
     rows: bool = True
 
-    def factor(self, A: Matrix) -> PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]:
+    def factor(self, A: Matrix) -> Factorization:
         scale = norms(A, 1) if self.rows else np.ones(A.shape[0])
         return self.factor_scaled(A, scale, self.cond)
 
-    def factor_scaled(
-        self, A: Matrix, scale: Array, cond: float
-    ) -> PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]:
+    def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
         """The same with given row norms and truncation."""
-        found: PivotedQRFactorization | StreamedFactorization[PivotedQRFactorization]
-        found = as_matrix(A).factored(lambda held, rows: self.factor_held(held, rows, cond), scale)
-        return found
+        return as_matrix(A).factored(lambda held, rows: self.factor_held(held, rows, cond), scale)
 
     def factor_held(self, A: Array, scale: Array, cond: float) -> PivotedQRFactorization:
         from scipy.linalg import lapack

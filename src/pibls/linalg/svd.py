@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, as_matrix
-from pibls.linalg.streamed_qr import StreamedFactorization
+from pibls.linalg.protocol import Factorization
 
 
 @dataclass(frozen=True)
@@ -17,18 +17,12 @@ class SVD:
 
     cond: float = float(np.finfo(float).eps)
 
-    def factor(self, A: Matrix) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
+    def factor(self, A: Matrix) -> Factorization:
         return self.factor_scaled(A, np.ones(A.shape[0]), self.cond)
 
-    def factor_scaled(
-        self, A: Matrix, scale: Array, cond: float
-    ) -> SVDFactorization | StreamedFactorization[SVDFactorization]:
+    def factor_scaled(self, A: Matrix, scale: Array, cond: float) -> Factorization:
         """The same with given row norms and truncation."""
-        found: SVDFactorization | StreamedFactorization[SVDFactorization]
-        found = as_matrix(A).factored(
-            lambda held, rows: SVDFactorization(held / rows[:, None], rows, cond), scale
-        )
-        return found
+        return as_matrix(A).factored(lambda B, rows: SVDFactorization(B / rows[:, None], rows, cond), scale)
 
 
 @dataclass

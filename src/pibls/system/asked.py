@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
@@ -12,13 +16,39 @@ if TYPE_CHECKING:
     from pibls.system.system import System
 
 
-class Asked:
+M = TypeVar("M", bound=Matrix)
+
+
+class Asked(ABC, Generic[M]):
     """The usual answers."""
+
+    is_linear: bool
+    """Whether J does not depend on w."""
 
     fronts = 1
     """Matrices that are factored, each with its share of the columns."""
     has_corners = False
     """Whether some of its functions are singular, with one coefficient in several unknowns."""
+
+    @abstractmethod
+    def values(self, w: Array) -> Array:
+        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
+
+    @abstractmethod
+    def _linearised(self, v: Array) -> tuple[M, Array]:
+        """J and b of the system linearised about v."""
+
+    @cached_property
+    def _linear(self) -> tuple[M, Array]:
+        return self._linearised(np.empty(0))  # one object, because it remembers its row norms
+
+    def linearise(self, v: Array) -> tuple[M, Array]:
+        """J and b of the system linearised about v: its solution is the next w. Do not write into them."""
+        return self._linear if self.is_linear else self._linearised(v)
+
+    def jacobian(self, w: Array) -> M:
+        """J(w), (rows, columns). Do not write into it."""
+        return self.linearise(self.values(w))[0]
 
     @property
     def in_one_piece(self) -> Self | None:

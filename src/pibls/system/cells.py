@@ -59,7 +59,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class CellSystem(Asked):
+class CellSystem(Asked[Spread]):
     """What `System` is, in cells; w holds the coefficients of all cells, then those of all faces."""
 
     space: Cells
@@ -226,12 +226,7 @@ class CellSystem(Asked):
         pairs = [(t.joint.low, t.joint.high) for t in self.ties]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
-    def jacobian(self, w: Array) -> Spread:
-        """J(w), (rows, columns)."""
-        return self.linearise(self.values(w))[0]
-
     def values(self, w: Array) -> Array:
-        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
         if self.is_linear:
             return np.empty(0)
         return self._joined(self._frame.each(pieces.values, self.pieces, self._frame.local(w)))
@@ -249,14 +244,6 @@ class CellSystem(Asked):
         if self.is_linear:
             return np.empty(0)
         return self._joined(self._frame.each(pieces.level, self.pieces, [u] * len(self.pieces)))
-
-    def linearise(self, v: Array) -> tuple[Spread, Array]:
-        """J and b of the system linearised about v: its solution is the next w."""
-        return self._linear if self.is_linear else self._linearised(v)
-
-    @cached_property
-    def _linear(self) -> tuple[Spread, Array]:
-        return self._linearised(np.empty(0))
 
     def _linearised(self, v: Array) -> tuple[Spread, Array]:
         both = self._frame.each(pieces.linearised, self.pieces, [v[places] for places in self._places])

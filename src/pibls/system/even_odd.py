@@ -124,7 +124,7 @@ def _one_side(points: PointSet, centre: Array) -> PointSet:
 
 
 @dataclass(frozen=True)
-class EvenOddSystem(Asked):
+class EvenOddSystem(Asked[EvenOdd]):
     """A linear system at places and at their images."""
 
     places: System
@@ -146,19 +146,11 @@ class EvenOddSystem(Asked):
     def shape(self) -> tuple[int, int]:
         return len(self.constant), self.space.columns
 
-    @cached_property
-    def matrix(self) -> EvenOdd:
-        """One object, because it remembers its row norms."""
-        return EvenOdd(self.places.linear)
-
-    def linearise(self, v: Array) -> tuple[EvenOdd, Array]:
-        return self.matrix, -self.constant
-
-    def jacobian(self, w: Array) -> EvenOdd:
-        return self.matrix
+    def _linearised(self, v: Array) -> tuple[EvenOdd, Array]:
+        return EvenOdd(self.places.linear), -self.constant
 
     def residual(self, w: Array) -> Array:
-        return self.matrix @ w + self.constant
+        return self._linear[0] @ w + self.constant
 
     def values(self, w: Array) -> Array:
         return np.empty(0)

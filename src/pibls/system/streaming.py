@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class RowPiece:
 
 
 @dataclass(frozen=True)
-class StreamedSystem(Asked):
+class StreamedSystem(Asked[Rows]):
     """What `System` is, with rows that are never all there; they come in another order."""
 
     space: Whole
@@ -113,12 +112,7 @@ class StreamedSystem(Asked):
         """Σ|terms| of each row, (rows,)."""
         return np.concatenate([p.system(self.space).terms(w) for p in self.pieces])
 
-    def jacobian(self, w: Array) -> Rows:
-        """J(w), (rows, columns)."""
-        return self.linearise(self.values(w))[0]
-
     def values(self, w: Array) -> Array:
-        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
         return self.values_of(self.space, w)
 
     def values_of(self, space: Space, w: Array) -> Array:
@@ -134,15 +128,6 @@ class StreamedSystem(Asked):
             for jet in r.nonlinear
         ]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def linearise(self, v: Array) -> tuple[Rows, Array]:
-        """J and b of the system linearised about v: its solution is the next w."""
-        return self._linear if self.is_linear else self._linearised(v)
-
-    @cached_property
-    def _linear(self) -> tuple[Rows, Array]:
-        # One object, because it remembers its row norms.
-        return self._linearised(np.empty(0))
 
     def _linearised(self, v: Array) -> tuple[Rows, Array]:
         ends = np.cumsum([p.values for p in self.pieces])

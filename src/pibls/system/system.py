@@ -77,7 +77,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class System(Asked):
+class System(Asked[Array]):
     """r(w) and J(w) over all points; w holds the coefficients of the unknowns one after another."""
 
     space: Whole
@@ -132,12 +132,7 @@ class System(Asked):
             out[block.rows] += block.terms(w, self.space)
         return out
 
-    def jacobian(self, w: Array) -> Array:
-        """J(w), (rows, columns). Of a linear system it is the stored matrix: do not write into it."""
-        return self.linearise(self.values(w))[0]
-
     def values(self, w: Array) -> Array:
-        """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
         parts = [b.values(w, self.space).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
 
@@ -155,7 +150,7 @@ class System(Asked):
         ]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def linearise(self, v: Array) -> tuple[Array, Array]:
+    def _linearised(self, v: Array) -> tuple[Array, Array]:
         """J and b of the system linearised about v: L w + Σ ρ_j (Φ_j w - v_j) + ρ(v) = J w - b.
 
         Newton's method for functions: v may come from any function, in this basis or another.

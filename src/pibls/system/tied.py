@@ -3,7 +3,6 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -28,7 +27,7 @@ def shared_columns(A: Array, index: Index) -> Array:
 
 
 @dataclass(frozen=True)
-class TiedSystem(Asked):
+class TiedSystem(Asked[Matrix]):
     """``index`` says for each coefficient of the system which of those that are looked for it is."""
 
     system: System | StreamedSystem
@@ -41,7 +40,7 @@ class TiedSystem(Asked):
         return self.system.space
 
     @property
-    def is_linear(self) -> bool:
+    def is_linear(self) -> bool:  # type: ignore[override]
         return self.system.is_linear
 
     @property
@@ -105,17 +104,6 @@ class TiedSystem(Asked):
 
     def level(self, u: float) -> Array:
         return self.system.level(u)
-
-    def jacobian(self, w: Array) -> Matrix:
-        return self.linearise(self.values(w))[0]
-
-    def linearise(self, v: Array) -> tuple[Matrix, Array]:
-        """J and b of the system linearised about v."""
-        return self._linear if self.is_linear else self._linearised(v)
-
-    @cached_property
-    def _linear(self) -> tuple[Matrix, Array]:
-        return self._linearised(np.empty(0))
 
     def _linearised(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)
