@@ -21,7 +21,7 @@ from pibls.search.evolutions.march import (
     NoWindowError,
 )
 from pibls.search.evolutions.room import RoomPlaces, _independent
-from pibls.search.evolutions.rooms import RoomFollower, _predicted
+from pibls.search.evolutions.rooms import RoomFollower
 from pibls.search.evolutions.tails import noise_of, rounding_of
 from pibls.search.singular.corner_functions import corner_functions
 from tests.marched import bench_of, follower
@@ -45,9 +45,6 @@ def roomy(tail: float = 1e-9) -> Any:
 def test_the_next_degree() -> None:
     made = roomy()
     assert 13 <= (made._finer(10) or 0) <= 16
-    predicted = _predicted((8, 1e-1), (10, 8e-2), 1e-12)
-    assert predicted is not None
-    assert 12 <= predicted <= 20
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,8 @@ class Projection:
     """For each equation the unknown whose functions test it."""
     walls: Array = field(repr=False)
     """(felt, rows of the walls)."""
-    held: Array = field(repr=False)
-    """What is felt, (felt, unknowns·n), orthonormal: ``walls`` times the rows of the walls is that …"""
     free: Array = field(repr=False)
-    """… and the rest, (unfelt, unknowns·n)."""
+    """What is not felt, (unfelt, unknowns·n), orthonormal."""
 
     @classmethod
     def of(
@@ -47,7 +45,7 @@ class Projection:
         """``B`` (rows, unknowns·n) are the rows of the walls, ``groups`` those of each condition."""
         columns = B.shape[1]
         if not len(B):
-            return cls(tests, order, np.zeros((0, 0)), np.zeros((0, columns)), np.eye(columns))
+            return cls(tests, order, np.zeros((0, 0)), np.eye(columns))
         scale = np.sqrt(weights)
         for rows in groups:
             size = float(np.linalg.norm(scale[rows, None] * B[rows], 2)) if rows.stop > rows.start else 0.0
@@ -57,8 +55,7 @@ class Projection:
         squares, V = linalg.eigh(scaled.T @ scaled, check_finite=False)
         felt = squares > unfelt**2 * squares[-1]
         walls = ((scaled @ V[:, felt]).T / squares[felt, None]) * scale
-        held, free = (np.ascontiguousarray(V[:, which].T) for which in (felt, ~felt))
-        return cls(tests, order, walls, held, free)
+        return cls(tests, order, walls, np.ascontiguousarray(V[:, ~felt].T))
 
     def __call__(self, R: Array) -> Array:
         """Rows (rows, m) ↦ (unknowns·n, m)."""
@@ -70,15 +67,9 @@ class Projection:
         return np.concatenate([self.walls @ R[between:], self.free @ tested])
 
 
-@dataclass(frozen=True)
-class Untested:
+def untested(R: Array) -> Array:
     """The rows as they are, more than there are functions: least squares, where an unknown has no rate.
 
     The pressure of a flow is not determined by tests with the functions that it is made of.
     """
-
-    held: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
-    free: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
-
-    def __call__(self, R: Array) -> Array:
-        return R
+    return R

@@ -1,12 +1,13 @@
 r"""P r(Σ c_i(t) f_i) = 0 at the moments of one window: Newton's method on any shape.
 
 The rows at the points are made square (`system.projected`). A linear evolution whose coefficients rest keeps
-the factors of its matrix, and its rows are then products with that matrix: no table is looked at again.
+the factors of its matrix.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis.evolving import EvolvingBasis
-from pibls.linalg.bordered import Bordered
 from pibls.linalg.shifted import Dense, Shifted
 from pibls.search.evolutions.contraction import Contraction, extended, series_of, start_from
 from pibls.search.evolutions.followed import Window
@@ -24,7 +24,10 @@ from pibls.search.thresholds import MARCH, ROOMS
 from pibls.solver.stages import Stages
 from pibls.space import Whole
 from pibls.system.lines import Moments
-from pibls.system.projected import Projection, Untested
+from pibls.system.projected import Projection, untested
+
+Squaring = Callable[[Array], Array]
+"""Rows at points ↦ as many as there are functions."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ class RoomFactors:
     room: Room
     h: float
     weights: list[Array]
-    rows: Projection | Untested
+    rows: Squaring
     parts: tuple[Array, ...]
-    solver: Shifted | Bordered
+    solver: Shifted
 
 
 @dataclass
@@ -105,7 +108,7 @@ class RoomSolver:
             if old is None:
                 old, fresh = self._factored(moments, rates, room, h), True
             rests = lines.is_linear and moments.has_operator(old.weights)
-            R = self._residual(moments, rates, old) if rests else old.rows(moments.residual(rates))
+            R = old.rows(moments.residual(rates))
             if not np.isfinite(R).all():
                 raise NoWindowError
             change = st.together(old.solver.solve(st.apart(R))).reshape(shape)
@@ -124,14 +127,6 @@ class RoomSolver:
         rates = st.rates(U, state.rates, lines.highest, h)
         return U, np.stack([r[..., -1] for r in rates[: lines.highest]])
 
-    def _residual(self, moments: Moments, rates: list[Array], factors: RoomFactors) -> Array:
-        """The rows made square, (unknowns·n, s), of what is linear and rests: without any table."""
-        s = rates[0].shape[-1]
-        rest = factors.rows(
-            np.concatenate([held.rest(np.empty((0, *held.coefficients.shape[1:]))) for held in moments.held])
-        )
-        return rest + sum(M @ r.reshape(-1, s) for M, r in zip(factors.parts, rates, strict=True))
-
     def _factored(self, moments: Moments, rates: list[Array], room: Room, h: float) -> RoomFactors:
         lines, old = moments.lines, self.factors
         walls = lines.groups[len(self.places.equations) :]
@@ -148,11 +143,7 @@ class RoomSolver:
             else:
                 weights, rows, parts = self._squared(moments, rates, room, h)
             shifts = self.stages.values / h
-            solver: Shifted | Bordered
-            if still and len(rows.held):
-                solver = Bordered.of(rows.held, rows.free, parts, shifts)
-            else:
-                solver = Shifted.of(Dense(parts), shifts)
+            solver = Shifted.of(Dense(parts), shifts)
         except (np.linalg.LinAlgError, RuntimeError, ValueError):
             raise NoWindowError from None
         self.factors = RoomFactors(room, h, weights, rows, parts, solver)
@@ -160,12 +151,12 @@ class RoomSolver:
 
     def _squared(
         self, moments: Moments, rates: list[Array], room: Room, h: float
-    ) -> tuple[list[Array], Projection | Untested, tuple[Array, ...]]:
+    ) -> tuple[list[Array], Squaring, tuple[Array, ...]]:
         """The coefficients of all rows, what makes the rows square, and the square matrices."""
         operator = moments.slopes(rates)
         whole = cast("Dense", operator.parts())  # of one cell
         if not self.places.order:
-            return operator.weights, Untested(), whole.parts
+            return operator.weights, untested, whole.parts
         equations = len(self.places.equations)
         between = equations * len(room.points)
         B = np.zeros_like(whole.parts[0][between:])

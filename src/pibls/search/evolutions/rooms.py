@@ -25,6 +25,7 @@ from pibls.search.evolutions.march import (
     Easing,
     March,
     NoWindowError,
+    between,
     lengthened,
     shortened,
 )
@@ -73,7 +74,8 @@ class RoomFollower(March[RoomState, int]):
         assert self.shadowed is not None
         self._sizes = self.shadowed._sizes
         more = ROOMS.second[self.places.bench.lowered.dimension]
-        for t, stop, degree in _between(followed, self.shadowed.degrees, self.course.switched):
+        chosen = between(followed, self.shadowed.degrees, self.course.switched, lambda degree: degree)
+        for t, stop, degree in chosen:
             yield t, stop, int(more * degree) + 2
 
     def _given(self, state: RoomState | None, t: float, stop: float, chosen: int) -> tuple[Window, RoomState]:
@@ -91,14 +93,10 @@ class RoomFollower(March[RoomState, int]):
             self._rooms[degree] = self.places.room(degree)
         return self._rooms[degree]
 
-    def _finer(self, degree: int, wanted: int | None = None) -> int | None:
-        """The next degree, ``wanted`` if it may be that; None where there may be no more functions."""
-        most = ROOMS.most
-        usual = int(ROOMS.more * degree) + 1
-        for better in (usual if wanted is None else wanted, usual, degree + 2):
-            if self.places.columns(better) <= most:
-                return better
-        return None
+    def _finer(self, degree: int, small: bool = False) -> int | None:
+        """The next degree, where little is left one step at a time; None where there may be no more."""
+        some = (degree + 2 if small else int(ROOMS.more * degree) + 1, degree + 2)
+        return next((better for better in some if self.places.columns(better) <= ROOMS.most), None)
 
     def _steepest(self, degree: int) -> int:
         """The degree of a beginning that does not fit."""
@@ -128,9 +126,7 @@ class RoomFollower(March[RoomState, int]):
                 return state
             if before is not None and 0.5 * before[1] < across < MARCH.noise:
                 return self._at_start(self._room(before[0]))
-            small = across < MARCH.noise  # it may be rounding: one step at a time
-            predicted = degree + 2 if small else _predicted(before, (degree, across), wanted)
-            finer = self._finer(degree, predicted)
+            finer = self._finer(degree, small=across < MARCH.noise)  # it may be rounding
             if finer is None:
                 return state
             before, degree = (degree, across), finer
@@ -300,31 +296,3 @@ class RoomFollower(March[RoomState, int]):
             if most > 0:
                 out = max(out, float(np.sqrt(np.mean(r**2))) / most)
         return out
-
-
-def _predicted(before: tuple[int, float] | None, now: tuple[int, float], wanted: float) -> int | None:
-    """The degree at which tails that go on falling as they did are small enough."""
-    if before is None or not 0.0 < now[1] < 0.9 * before[1]:
-        return None
-    rate = math.log(before[1] / now[1]) / (now[0] - before[0])
-    degree = math.ceil(now[0] + math.log(now[1] / wanted) / rate)
-    return min(max(degree, now[0] + 2), int(ROOMS.most_at_once * now[0]))
-
-
-def _between(
-    followed: Followed, degrees: list[int], switched: tuple[float, ...]
-) -> Iterator[tuple[float, float, int]]:
-    """(start, stop, degree) of windows that begin and end elsewhere: k of one length become k + 1."""
-    group: list[tuple[Window, int]] = []
-    pairs = list(zip(followed.windows, degrees, strict=True))
-    for i, (window, degree) in enumerate(pairs):
-        group.append((window, degree))
-        last = i + 1 == len(pairs)
-        if not last and window.stop not in switched:
-            following = pairs[i + 1]
-            h, other = (abs(x.stop - x.start) for x in (window, following[0]))
-            if following[1] == degree and math.isclose(h, other, rel_tol=1e-6):
-                continue
-        edges = np.linspace(group[0][0].start, window.stop, len(group) + 2)
-        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), [degree] * (len(group) + 1), strict=True)
-        group = []

@@ -176,10 +176,7 @@ class RoomThresholds:
     first: int = 8
     """The first degree …"""
     more: float = 1.25
-    """… and the next one, over the last, where nothing tells which it should be: each costs four times as
-    much."""
-    most_at_once: float = 1.6
-    """The next one over the last, where tails that fall tell."""
+    """… and the next one, over the last: each costs four times as much."""
     second: dict[int, float] = field(default_factory=lambda: {3: 1.15, 4: 1.0})
     """The degree of the second solution over the first, by the number of coordinates, and two more."""
     most: int = 2000
