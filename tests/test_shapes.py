@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, box_of, check_domain, faces_of
+from pibls.domain import Boundary, box_of, check_domain, faces_of, level
+from pibls.domain.level import Level
 from pibls.domain.shape import inside_of
 from pibls.problem import Inside, Part
 
@@ -116,6 +118,36 @@ def test_boundary_points_are_on_the_boundary_and_normals_point_outwards(name: st
     for face in faces_of(shape):
         found = face.at(np.random.default_rng(1).random((200, face.dimension)), np.random.default_rng(2))
         assert np.mean(is_on(shape, found.points, found.normals)) > 0.99
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1e-5])
+def test_a_hole_of_an_expression_is_found_however_small(radius: float) -> None:
+    hole = radius**2 - (x - 0.3) ** 2 - y**2
+    disc = pibls.Implicit(sp.Max(x**2 + y**2 - 1, hole), {x: (-1.1, 1.1), y: (-1.1, 1.1)})
+    sizes = sorted(face.measure(np.ones(2)) for face in faces_of(disc))
+    assert sizes == pytest.approx([2 * PI * radius, 2 * PI], rel=1e-3)
+
+
+def test_a_small_hole_in_a_body_and_a_slim_oval_of_an_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    box = np.array([[-1.1, 1.1]] * 3)
+    body = Level((x**2 + y**2 + z**2 - 1) * ((x - 0.3) ** 2 + y**2 + z**2 - 1e-4), (x, y, z), "body")
+    sizes = sorted(face.measure(np.ones(3)) for face in body.faces(box, body))
+    assert sizes == pytest.approx([4 * PI * 1e-4, 4 * PI], rel=0.03)
+    c, s = math.cos(0.5), math.sin(0.5)
+    slim, slimmer = (
+        Level((c * x + s * y) ** 2 + (b * (c * y - s * x)) ** 2 - 1, XY, "oval") for b in (100, 1000)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sum(f.measure(np.ones(2)) for f in slim.faces(box[:2], slim)) == pytest.approx(4.001, abs=1e-3)
+    monkeypatch.setattr(level, "_SIDES", {2: (240,)})
+    with pytest.warns(pibls.ShapeWarning, match="not all of it is found"):
+        slimmer.faces(box[:2], slimmer)
+
+
+def test_the_absolute_value_of_a_coordinate_has_a_slope() -> None:
+    drum = Level(sp.Max(x**2 + y**2 - 1, sp.Abs(z) - 0.5), (x, y, z), "drum")
+    np.testing.assert_array_equal(drum.gradient(np.array([[0.1, 0.2, -0.5]])), [[0.0, 0.0, -1.0]])
 
 
 @pytest.mark.parametrize("name", SHAPES)

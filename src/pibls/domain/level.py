@@ -6,6 +6,7 @@ between two zeros is put onto the level set along the gradient.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from itertools import permutations
@@ -17,12 +18,15 @@ import sympy as sp
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.face import Face, bisected
+from pibls.domain.finer import Grid, unseen
 from pibls.domain.mesh import Triangles
 from pibls.domain.patch import Patch
 from pibls.domain.polyline import Polyline
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, ShapeWarning
 
-_SIDE = {2: 240, 3: 44}  # cells of the grid along each side
+_SIDES = {2: (240, 480, 960, 1920), 3: (44, 88)}  # cells of the grid along each side
+_ISLAND_SIDE = {2: 64, 3: 24}  # … and of one around what is smaller than they
+_ISLANDS = 64
 _MARGIN = 0.03  # how far the grid goes beyond the box
 _NEWTON = 8
 
@@ -40,10 +44,9 @@ class Level:
 
     @cached_property
     def _gradient(self) -> list[Any]:
-        return [
-            sp.lambdify(self.coordinates, sp.diff(self.expression, x), modules=["numpy", "scipy"])
-            for x in self.coordinates
-        ]
+        real = [sp.Dummy(x.name, real=True) for x in self.coordinates]  # else |x| has no derivative
+        f = self.expression.xreplace(dict(zip(self.coordinates, real, strict=True)))
+        return [sp.lambdify(real, sp.diff(f, x), modules=["numpy", "scipy"]) for x in real]
 
     def value(self, X: Array) -> Array:
         """f at points; where it has no value, outside."""
@@ -85,31 +88,61 @@ class Level:
         return np.asarray(np.where(good[:, None], moved, X))
 
     def faces(self, box: Array, owner: object) -> tuple[Face, ...]:
-        """The level set in a box and a little beyond."""
+        """The level set in a box and a little beyond; by a finer grid where it slips through a coarse one."""
         d = len(box)
         margin = _MARGIN * (box[:, 1] - box[:, 0])
-        axes = [np.linspace(a, b, _SIDE[d] + 1) for a, b in zip(box[:, 0] - margin, box[:, 1] + margin)]
-        reach = max(float(axis[1] - axis[0]) for axis in axes)
-        nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
-        values = self.value(nodes)
-        usual = np.median(np.abs(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
-        self.steep = 1e-7 * float(usual) / float((box[:, 1] - box[:, 0]).max())
-        sign = values <= 0
-        if d == 2:
+        around = np.stack([box[:, 0] - margin, box[:, 1] + margin], axis=1)
+        for side in _SIDES[d]:
+            grid = Grid(around, side)
+            values = self.value(grid.nodes)
+            usual = np.median(np.abs(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
+            self.steep = 1e-7 * float(usual) / float((box[:, 1] - box[:, 0]).max())
+            found = self._marched(grid, values <= 0, owner)
+            for _ in range(_ISLANDS):
+                hidden = unseen(self.value, self.gradient, grid, values, _known(found, d))
+                if hidden is None:
+                    return found
+                more = self._island(*hidden, grid.reach, owner)
+                if not more:
+                    break
+                found += more
+        place = ", ".join(f"{c} = {v:.3g}" for c, v in zip(self.coordinates, hidden[0], strict=True))
+        warnings.warn(
+            f"{self.argument}: {self.expression} changes its sign within {grid.reach:.2g} near {place}, and "
+            "not all of it is found. Take tighter bounds, or build the shape of Disk, Polygon, Spline.",
+            ShapeWarning,
+            stacklevel=2,
+        )
+        return found
+
+    def _island(self, near: Array, size: float, reach: float, owner: object) -> tuple[Face, ...]:
+        """What is smaller than ``reach`` around a zero; nothing where it goes on beyond."""
+        half = 1e-3 * size
+        while half < 2.0 * reach:
+            grid = Grid(np.stack([near - half, near + half], axis=1), _ISLAND_SIDE[len(near)])
+            sign = self.value(grid.nodes) <= 0
+            rim = sign[grid.rim]
+            if rim.all() or not rim.any():
+                return self._marched(grid, sign, owner)
+            half *= 2.0
+        return ()
+
+    def _marched(self, grid: Grid, sign: Mask, owner: object) -> tuple[Face, ...]:
+        if len(grid.around) == 2:
             return tuple(
-                Arc(LevelCurve(owner, chain, closed, self, reach))
-                for chain, closed in self._chains(nodes, sign)
+                Arc(LevelCurve(owner, chain, closed, self, grid.reach))
+                for chain, closed in self._chains(grid, sign)
             )
-        triangles = self._triangles(nodes, sign)
-        return (Patch(LevelTriangles(owner, triangles, self, reach)),) if len(triangles) else ()
+        triangles = self._triangles(grid, sign)
+        return (Patch(LevelTriangles(owner, triangles, self, grid.reach)),) if len(triangles) else ()
 
     def _zeros(self, nodes: Array, keys: Array) -> Array:
         """Where f is zero on edges, each given as a · n + b with its inner end a and its outer end b."""
         a, b = nodes[keys // len(nodes)], nodes[keys % len(nodes)]
         return bisected(lambda c: (self.value(c) <= 0)[:, None], a, b)[0]
 
-    def _chains(self, nodes: Array, sign: Mask) -> list[tuple[Array, bool]]:
-        cut = _cut(_simplices(2), _SIDE[2], sign)
+    def _chains(self, grid: Grid, sign: Mask) -> list[tuple[Array, bool]]:
+        nodes, cut = grid.nodes, _cut(_simplices(2), grid.side, sign)
         n = len(nodes)
         # In each triangle the one corner that differs from the two others.
         odd = np.where(sign[cut].sum(axis=1) == 1, sign[cut].argmax(axis=1), (~sign[cut]).argmax(axis=1))
@@ -124,8 +157,8 @@ class Level:
             links[q].append(p)
         return [(_thinned(points[c]), closed) for c, closed in _followed(links) if len(c) > 2]
 
-    def _triangles(self, nodes: Array, sign: Mask) -> Array:
-        cut = _cut(_simplices(3), _SIDE[3], sign)
+    def _triangles(self, grid: Grid, sign: Mask) -> Array:
+        nodes, cut = grid.nodes, _cut(_simplices(3), grid.side, sign)
         n, out = len(nodes), []
         inner = sign[cut].sum(axis=1)
         for count in (1, 2, 3):
@@ -186,9 +219,27 @@ class LevelTriangles(Triangles):
     def normal_at(self, X: Array) -> Array | None:
         return self._level.normals(X)
 
+    def dense(self) -> Array:
+        """Corners, middles of edges and of triangles."""
+        T = self._corners
+        return np.concatenate(
+            [*T.swapaxes(0, 1), *(0.5 * (T + np.roll(T, 1, axis=1))).swapaxes(0, 1), T.mean(axis=1)]
+        )
+
     def on(self, X: Array, tolerance: Array) -> Any:
         near = self._level.onto(X, self._reach)
         return np.all(np.abs(near - X) <= tolerance, axis=1) & (np.abs(self._level.value(near)) < np.inf)
+
+
+def _known(faces: tuple[Face, ...], d: int) -> Array:
+    """Points of faces that stand closer than half a cell of their grid."""
+    dense = [
+        face.surface.dense()
+        if isinstance(face, Patch) and isinstance(face.surface, LevelTriangles)
+        else face.dense()
+        for face in faces
+    ]
+    return np.concatenate([np.empty((0, d)), *dense])
 
 
 def _called(function: Callable[..., Any], X: Array) -> Array:
