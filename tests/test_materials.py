@@ -76,6 +76,39 @@ def test_a_source_that_jumps_on_a_circle() -> None:
     check(pibls.Problem(SQUARE, [equation], [pibls.Dirichlet(u, exact)]), exact)
 
 
+@pytest.mark.parametrize("radius", [0.01, 0.002])
+def test_a_small_disc_is_a_piece_like_a_large_one(radius: float) -> None:
+    square = (x - 0.3) ** 2 + y**2
+    small = square < radius**2
+    k = sp.Piecewise((1000, small), (1, True))
+    outside = (x - 0.3) * (1 - 999 * radius**2 / (1001 * square))
+    problem = conducts(k, exact=outside)
+    found = materials_of(problem)
+    assert found is not None
+    assert len(found) == 2
+    solution = pibls.solve(problem, tol=1e-6)
+    places = 0.3 + radius * np.array([0.5, 1.1, 3.0])
+    exact = (places - 0.3) * [2 / 1001, 1 - 999 / 1001 / 1.21, 1 - 999 / 1001 / 9]
+    np.testing.assert_allclose(solution(places, 0 * places), exact, atol=1e-6)
+    source = sp.Piecewise((1 / radius**2, sp.Or(small, small.subs(x, -x))), (0, True))
+    poisson = pibls.Problem(
+        pibls.Disk((x, y), (0, 0), 1), [u.diff(x, 2) + u.diff(y, 2) + source], [pibls.Dirichlet(u, 0)]
+    )
+    p = 0.1 + 0.5j
+    green = sum(-np.log(abs((p - c) / (1 - p * c))) / 2 for c in (0.3, -0.3))
+    assert pibls.solve(poisson, tol=1e-6)(0.1, 0.5) == pytest.approx(green, abs=1e-6)
+
+
+@pytest.mark.parametrize("width", [1e-4, 1e-6])
+@pytest.mark.parametrize("written", ["square", "absolute"])
+def test_a_source_within_a_short_stretch_of_a_line(written: str, width: float) -> None:
+    v, off = sp.Function("v")(x), x - 0.3123
+    inside = off**2 < width**2 if written == "square" else sp.Abs(off) < width
+    source = sp.Piecewise((1 / (2 * width), inside), (0, True))
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [v.diff(x, 2) + source], [pibls.Dirichlet(v, 0)])
+    assert pibls.solve(problem, tol=1e-6)(0.6) == pytest.approx(0.3123 * 0.4, rel=1e-6)
+
+
 def test_layers_around_a_core_and_an_inclusion_at_the_edge() -> None:
     ring = pibls.Disk((x, y), (0, 0), 0.6) - pibls.Disk((x, y), (0, 0), 0.3)
     materials = materials_of(conducts(sp.Piecewise((50, ring.inside), (1, True))))

@@ -26,7 +26,8 @@ Kind = Callable[[Array], Numbers]
 
 _SAMPLES = {2: 6000, 3: 12000}
 _ON_FACE = {2: 200, 3: 600}
-_STEPS = (1e-5, 2e-3)  # of the domain, to both sides of a face
+_STEPS = (1e-5, 2e-3)  # of the domain, or of a smaller face, to both sides of it
+_SMALL, _WIDER = 0.3, 2.0  # a face, of the domain, around which there are samples of its own, ever wider
 _NEIGHBOURS = 10
 _ALONG = np.linspace(0.05, 0.95, 7)
 _FEW = 4  # samples: a piece of fewer belongs to the next one of its kind
@@ -294,7 +295,15 @@ def _samples(domain: Domain, faces: Sequence[Face]) -> Array:
     size = float(lengths_of(domain).min())
     for face in (*faces, *faces_of(domain)):
         there = face.at(_spread(_ON_FACE[d], face.dimension))
-        found += [there.points + s * step * size * there.normals for step in _STEPS for s in (-1.0, 1.0)]
+        low, high = there.points.min(axis=0), there.points.max(axis=0)
+        reach = float((high - low).max())
+        beside = min(size, reach)
+        found += [there.points + s * step * beside * there.normals for step in _STEPS for s in (-1.0, 1.0)]
+        while reach < _SMALL * size:
+            # What is around a small one lies as close as it is small, and less so further off.
+            reach *= _WIDER
+            box = 0.5 * (low + high) + reach * (np.random.default_rng(0).random((_ON_FACE[d], d)) - 0.5)
+            found.append(box)
     X = np.concatenate(found)
     return np.asarray(X[np.asarray(domain.contains(X), dtype=bool)])
 

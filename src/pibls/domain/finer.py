@@ -70,7 +70,7 @@ def unseen(
         return np.asarray(np.abs(v).min(axis=0) <= 0.5 * np.linalg.norm(steps) * slopes.max(axis=0))
 
     def far(X: Array) -> Mask:
-        return np.isinf(tree.query(X, distance_upper_bound=near)[0])
+        return np.asarray(np.isinf(tree.query(X, distance_upper_bound=near)[0]))
 
     strides = (grid.side + 1) ** np.arange(d - 1, -1, -1)
     first = (

@@ -106,10 +106,9 @@ class Level:
                 if not more:
                     break
                 found += more
-        place = ", ".join(f"{c} = {v:.3g}" for c, v in zip(self.coordinates, hidden[0], strict=True))
         warnings.warn(
-            f"{self.argument}: {self.expression} changes its sign within {grid.reach:.2g} near {place}, and "
-            "not all of it is found. Take tighter bounds, or build the shape of Disk, Polygon, Spline.",
+            f"{self.argument}: {self.expression} changes its sign twice within {grid.reach:.2g}: not all of "
+            "it is found. Take tighter bounds, or build the shape of Disk, Polygon, Spline.",
             ShapeWarning,
             stacklevel=2,
         )

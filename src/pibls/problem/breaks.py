@@ -28,6 +28,8 @@ _MOST = 1000  # planes of one switch
 _JUMP = 1e-6  # relative
 _APART = 1e-12  # of the box: planes that are nearer to each other, or to its sides, are one
 _FURTHER = 2.0**22  # as far as the two sides of a switch are from each other: |x| is less than _JUMP of that
+_CLOSER = 20  # steps towards where a switch is least, and may change its sign after all
+_FEW = 24
 _ULPS = 16  # numbers that a root may be off by
 
 
@@ -257,6 +259,9 @@ def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
         if linear:
             found.append(float((target - g.xreplace({x: 0 * x})) / slope))
             continue
+        more = _dips(at, target, grid, values)
+        grid = np.unique(np.concatenate([grid, more]))
+        values = np.asarray(at(grid), dtype=float)
         shifted = values - target
         zero = np.concatenate([[False], shifted == 0, [False]])
         # Where it is zero for a while, as floor(2x) is, it does not switch there.
@@ -274,6 +279,34 @@ def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
             found.append(_first_beyond(side, root, shifted[i + 1]))
     margin = _APART * (high - low)
     return sorted({v for v in found if low + margin < v < high - margin})
+
+
+def _dips(f: Callable[[Array], Any], target: float, grid: Array, values: Array) -> Array:
+    """Points between those of a grid where f goes beyond a target that it has not passed at either."""
+    values = values - target
+    size = np.abs(np.nan_to_num(values, nan=np.inf))
+    low = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] > 0)
+    i = np.flatnonzero(low & (values[:-2] * values[1:-1] > 0) & (values[1:-1] * values[2:] > 0))[:_MOST] + 1
+    a, b, sign, rows = grid[i - 1], grid[i + 1], np.sign(values[i]), np.arange(len(i))
+    for _ in range(_CLOSER if len(i) else 0):
+        P = a[:, None] + (b - a)[:, None] * np.linspace(0.0, 1.0, 9)
+        v = sign[:, None] * (f(P) - target)
+        j = np.nan_to_num(v, nan=np.inf).argmin(axis=1)
+        a, b = P[rows, np.maximum(j - 1, 0)], P[rows, np.minimum(j + 1, 8)]
+    return np.asarray(P[rows, j][v[rows, j] < 0]) if len(i) else np.empty(0)
+
+
+def _lowest(f: Callable[[Array], Any], X: Array, box: Array, rng: np.random.Generator) -> Array:
+    """Where |f| is least, by points ever closer around the least of X: f may change its sign between them."""
+    reach = (box[:, 1] - box[:, 0]) * len(X) ** (-1.0 / len(box))
+    best = X[np.argsort(np.nan_to_num(np.abs(f(X)), nan=np.inf))[:_FEW]]
+    for _ in range(2 * _CLOSER):
+        around = best[:, None] + reach * rng.standard_normal((len(best), _FEW, len(box)))
+        around = np.concatenate([best[:, None], np.clip(around, box[:, 0], box[:, 1])], axis=1)
+        v = f(around.reshape(-1, len(box))).reshape(around.shape[:2])
+        v = np.nan_to_num(np.sign(v[:1, :1]) * v, nan=np.inf)
+        best, reach = around[np.arange(len(best)), v.argmin(axis=1)], 0.6 * reach
+    return np.asarray(best)
 
 
 def _first_beyond(side: Callable[[float], float], root: float, beyond: float) -> float:
@@ -295,13 +328,19 @@ def sides_of(switch: Switch, place: SwitchBox) -> tuple[Array, Array] | None:
     rng = np.random.default_rng(0)
     function = program(place.variables.coordinates, [place.fixed(switch.expression)])
 
-    def side(X: Array) -> Any:
+    def value(X: Array) -> Any:
         with np.errstate(all="ignore"):
-            g = function(*X.T)[0] + np.zeros(len(X))
+            return function(*X.T)[0] + np.zeros(len(X))
+
+    def side(X: Array) -> Any:
+        g = value(X)
         return np.sin(np.pi * g) >= 0 if switch.whole else g >= 0
 
     X = rng.uniform(place.box[:, 0], place.box[:, 1], (_SAMPLES, len(place.box)))
     on = side(X)
+    if (on.all() or not on.any()) and not switch.whole:
+        X = np.concatenate([X, _lowest(value, X, place.box, rng)])
+        on = side(X)
     if on.all() or not on.any():
         return None
     a, b = X[~on], X[on]
