@@ -22,7 +22,7 @@ _NEAR = 0.5  # of a cell: points of a face stand closer
 
 
 @dataclass(frozen=True)
-class Grid:
+class Sieve:
     """``side`` cells along each side of a box (d, 2)."""
 
     around: Array
@@ -53,7 +53,7 @@ class Grid:
 
 
 def unseen(
-    f: Callable[[Array], Array], gradient: Callable[[Array], Array], grid: Grid, values: Array, known: Array
+    f: Callable[[Array], Array], gradient: Callable[[Array], Array], grid: Sieve, values: Array, known: Array
 ) -> tuple[Array, float] | None:
     """A zero of f that is in no cell with a change of sign and not near to ``known`` points of {f = 0}, and
     the size of the cell in which it showed."""

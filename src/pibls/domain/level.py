@@ -18,7 +18,7 @@ import sympy as sp
 from pibls.arrays import Array, Mask
 from pibls.domain.arc import Arc
 from pibls.domain.face import Face, bisected
-from pibls.domain.finer import Grid, unseen
+from pibls.domain.finer import Sieve, unseen
 from pibls.domain.mesh import Triangles
 from pibls.domain.patch import Patch
 from pibls.domain.polyline import Polyline
@@ -93,7 +93,7 @@ class Level:
         margin = _MARGIN * (box[:, 1] - box[:, 0])
         around = np.stack([box[:, 0] - margin, box[:, 1] + margin], axis=1)
         for side in _SIDES[d]:
-            grid = Grid(around, side)
+            grid = Sieve(around, side)
             values = self.value(grid.nodes)
             usual = np.median(np.abs(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
             self.steep = 1e-7 * float(usual) / float((box[:, 1] - box[:, 0]).max())
@@ -118,7 +118,7 @@ class Level:
         """What is smaller than ``reach`` around a zero; nothing where it goes on beyond."""
         half = 1e-3 * size
         while half < 2.0 * reach:
-            grid = Grid(np.stack([near - half, near + half], axis=1), _ISLAND_SIDE[len(near)])
+            grid = Sieve(np.stack([near - half, near + half], axis=1), _ISLAND_SIDE[len(near)])
             sign = self.value(grid.nodes) <= 0
             rim = sign[grid.rim]
             if rim.all() or not rim.any():
@@ -126,7 +126,7 @@ class Level:
             half *= 2.0
         return ()
 
-    def _marched(self, grid: Grid, sign: Mask, owner: object) -> tuple[Face, ...]:
+    def _marched(self, grid: Sieve, sign: Mask, owner: object) -> tuple[Face, ...]:
         if len(grid.around) == 2:
             return tuple(
                 Arc(LevelCurve(owner, chain, closed, self, grid.reach))
@@ -140,7 +140,7 @@ class Level:
         a, b = nodes[keys // len(nodes)], nodes[keys % len(nodes)]
         return bisected(lambda c: (self.value(c) <= 0)[:, None], a, b)[0]
 
-    def _chains(self, grid: Grid, sign: Mask) -> list[tuple[Array, bool]]:
+    def _chains(self, grid: Sieve, sign: Mask) -> list[tuple[Array, bool]]:
         nodes, cut = grid.nodes, _cut(_simplices(2), grid.side, sign)
         n = len(nodes)
         # In each triangle the one corner that differs from the two others.
@@ -156,7 +156,7 @@ class Level:
             links[q].append(p)
         return [(_thinned(points[c]), closed) for c, closed in _followed(links) if len(c) > 2]
 
-    def _triangles(self, grid: Grid, sign: Mask) -> Array:
+    def _triangles(self, grid: Sieve, sign: Mask) -> Array:
         nodes, cut = grid.nodes, _cut(_simplices(3), grid.side, sign)
         n, out = len(nodes), []
         inner = sign[cut].sum(axis=1)
