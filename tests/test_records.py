@@ -15,7 +15,7 @@ from pibls.arrays import Array
 from pibls.basis import JoinedBasis, WaveBasis
 from pibls.errors import ProblemError
 from pibls.io.container import read_container, write_container
-from pibls.io.entries import Maybe, Natural, Nested, Numbers, Real, Several, Text
+from pibls.io.entries import NATURAL, REAL, TEXT, Maybe, Nested, Numbers, Several
 from pibls.io.kinds import KNOWN
 from pibls.io.record import Record
 from pibls.io.records import Kind, Reader, Table, Writer
@@ -46,9 +46,9 @@ TABLE = Table(
             Window,
             "window",
             {
-                "start": Real(),
-                "name": Maybe(Text()),
-                "count": Natural(),
+                "start": REAL,
+                "name": Maybe(TEXT),
+                "count": NATURAL,
                 "bases": Several(Nested("basis")),
                 "weights": Several(Numbers("n")),
             },

@@ -7,7 +7,7 @@ of coordinates, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,28 +54,16 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Nested:
-    """Another object, of a class that has this role."""
+    """Another object, of a class that has this role; of a solution in time, it may be one ``in_space``."""
 
     role: str
+    in_space: bool = False
 
     def write(self, value: Any, writer: Writer) -> Any:
         return writer.part(value, self.role)
 
     def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
-        return reader.part(record.record(key), self.role)
-
-
-@dataclass(frozen=True)
-class InSpace:
-    """The same for an object in space, of a solution in space and time."""
-
-    role: str
-
-    def write(self, value: Any, writer: Writer) -> Any:
-        return writer.part(value, self.role)
-
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
-        return reader.in_space().part(record.record(key), self.role)
+        return (reader.in_space() if self.in_space else reader).part(record.record(key), self.role)
 
 
 @dataclass(frozen=True)
@@ -150,25 +138,27 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Natural:
-    """A whole number of at least 0."""
+class Plain:
+    """A value that JSON has, or nearly so: how it is written, and how a record gives it."""
 
-    def write(self, value: Any, writer: Writer) -> int:
-        return int(value)
+    written: Callable[[Any], Any]
+    taken: Callable[[Record, str], Any]
 
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> int:
-        return record.whole(key)
+    def write(self, value: Any, writer: Writer) -> Any:
+        return self.written(value)
+
+    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> Any:
+        return self.taken(record, key)
 
 
-@dataclass(frozen=True)
-class Real:
-    """A number, infinities and NaN included."""
-
-    def write(self, value: Any, writer: Writer) -> float | str:
-        return plain(value)
-
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> float:
-        return record.number(key)
+NATURAL = Plain(int, Record.whole)
+"""A whole number of at least 0."""
+REAL = Plain(plain, Record.number)
+"""A number, infinities and NaN included."""
+FLAG = Plain(bool, Record.flag)
+"""Yes or no."""
+TEXT = Plain(str, Record.text)
+"""Words of any kind."""
 
 
 @dataclass(frozen=True)
@@ -185,31 +175,6 @@ class Floats:
             return ()
         found = Numbers(self.axes).read(record, key, reader, axes).tolist()
         return tuple(tuple(v) if isinstance(v, list) else v for v in found)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Yes or no."""
-
-    def write(self, value: Any, writer: Writer) -> bool:
-        return bool(value)
-
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> bool:
-        value = record.values.get(key)
-        if not isinstance(value, bool):
-            raise record.refusal(key, "true or false")
-        return value
-
-
-@dataclass(frozen=True)
-class Text:
-    """Words of any kind."""
-
-    def write(self, value: Any, writer: Writer) -> str:
-        return str(value)
-
-    def read(self, record: Record, key: str, reader: Reader, axes: dict[str, int]) -> str:
-        return record.text(key)
 
 
 @dataclass(frozen=True)

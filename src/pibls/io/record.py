@@ -53,6 +53,12 @@ class Record:
             raise self.refusal(key, "a number")
         return value
 
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key)
+        if not isinstance(value, bool):
+            raise self.refusal(key, "true or false")
+        return value
+
     def whole(self, key: str, *, most: int | None = None) -> int:
         """A whole number of at least 0."""
         value = self.values.get(key)
