@@ -269,3 +269,17 @@ def test_where_a_formula_is_narrow() -> None:
     assert planes(1 / (1 + s**2))[0] == pytest.approx(1 / 3)
     for wide in (sp.exp(-((s / 1000) ** 2)), sp.exp(-(10**5) * x), sp.sinh(x), sp.tanh(x), 1 / (3 + x), x**3):
         assert not planes(wide)
+
+
+@pytest.mark.parametrize("width", [1e-3, 2e-3])
+def test_a_heater_between_the_points(width: float) -> None:
+    """A rod at 1 with a narrow heater: the points of no cell saw it, and 1 was `converged`."""
+    heater = sp.exp(-(((x - 0.70321) / width) ** 2)) / (width * sp.sqrt(sp.pi))
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [v.diff(t) - v.diff(x, 2) - heater],
+        [pibls.Neumann(v, 0), pibls.Initial(v, 1)],
+    )
+    solution = pibls.solve(problem, tol=1e-4)
+    assert solution.converged
+    assert abs(float(solution.integral(v, t=1)) - 2) < 1e-5

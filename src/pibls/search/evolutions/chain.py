@@ -22,6 +22,8 @@ from pibls.search.evolutions.frames import Framed, product_sums
 from pibls.search.evolutions.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.evolutions.sides import ends_of, side_points
 from pibls.search.evolutions.ties import ties_in
+from pibls.search.evolutions.watch import courses_of
+from pibls.search.thresholds import BENCH
 from pibls.space import Cells, Lattice, Whole
 from pibls.space.tree import Numbers
 from pibls.system.lines import Lines, LineStatement, Site, group_of
@@ -292,10 +294,41 @@ class Places:
     def checks(self, found: Resolution) -> Lines:
         """The equations alone, at points where they are not held."""
         site = self.grid(found, found.checked)
-        groups = tuple(group_of(r, (site,), np.zeros_like(site.points), self.axis) for r in self.equations)
+        sites = [site, *self._hidden(found)]
+        groups = tuple(
+            group_of(r, (s,), np.zeros_like(s.points), self.axis) for s in sites for r in self.equations
+        )
         return Lines(
             len(found.tree), self.bench.lowered.unknowns, found.functions, groups, max(self.evolution.orders)
         )
+
+    def _hidden(self, found: Resolution) -> list[Site]:
+        """In each cell of a line the place where what is given is furthest from what its points see of it."""
+        if len(self.free) > 1 or not len(self._courses[1]):
+            return []
+        axis, (x, courses) = self.free[0], self._courses
+        seen = np.sort(self.grid(found, found.raw).points[:, :, axis].ravel())
+        off = np.zeros(len(x))
+        for course in courses:
+            off = np.maximum(off, np.abs(course - np.interp(x, seen, np.interp(seen, x, course))))
+        X = np.zeros((len(found.tree), self.bench.lowered.dimension))
+        X[:, axis] = found.tree.boxes[:, axis].mean(axis=1)
+        order = np.argsort(off)  # of several places in a cell the last one stays
+        Y = np.zeros((len(x), X.shape[1]))
+        Y[:, axis] = x
+        X[found.tree.locate(Y)[order], axis] = x[order]
+        return [self.spots(X, np.arange(len(X)), found)]
+
+    @cached_property
+    def _courses(self) -> tuple[Array, Array]:
+        """Many places on a line, and what equations are given there, each next to its largest value."""
+        axis, (low, high) = self.free[0], self.bench.box[self.free[0]]
+        x = low + (high - low) * (np.arange(BENCH.scanned) + 0.5) / BENCH.scanned
+        every = np.concatenate([courses_of(r, self.bench, axis, x) for r in self.equations])
+        every = np.unique(np.where(np.isfinite(every), every, 0.0), axis=0)
+        size = np.abs(every).max(axis=1)
+        changing = np.ptp(every, axis=1) > 1e-12 * size
+        return x, every[changing] / size[changing, None]
 
     def _equation(self, number: int, residual: Residual, found: Resolution, square: bool) -> LineStatement:
         site = self.grid(found, self._counts(number, found) if square else found.sizes)

@@ -44,7 +44,7 @@ class Watch:
         # How wide it is around them is not known: they are looked at from near and far.
         steep = (np.concatenate([times[:0], *peaks])[:, None] + np.ptp(times) * _AROUND).ravel()
         times = np.union1d(times, steep[(steep > times[0]) & (steep < times[-1])])
-        found = [_courses(r, bench, e.axis, times) for r in residuals]
+        found = [courses_of(r, bench, e.axis, times) for r in residuals]
         every = np.concatenate([np.empty((0, len(times))), *found])
         every = np.where(np.isfinite(every), every, 0.0)
         size = np.abs(every).max(axis=1, initial=0.0)
@@ -66,7 +66,7 @@ class Watch:
         return np.array([(times[k] - t) / (stop - t) for k in [int(np.argmax(off))] if off[k] > _ROUNDING])
 
 
-def _courses(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:
+def courses_of(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:
     """Coefficients and data of a statement in a few places, (courses, times)."""
     held = bench.held_out[residual.region]
     every_so_many = max(len(held.sites[0]) // _PLACES, 1)
