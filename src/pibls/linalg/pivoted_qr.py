@@ -1,10 +1,8 @@
 r"""D_r A D_c P = Q [R₁₁ R₁₂; 0 0]: equilibrated, column-pivoted, truncated to the numerical rank.
 
 Scaling rows and columns to unit length first, and pivoting then, makes this 10 to 100 times more
-accurate than singular values on the matrices that derivatives of random features give. Two things
-keep it fast. A tall matrix is first reduced by an unpivoted QR, which is all matrix-matrix products;
-only the square triangle is then pivoted. And where a random sketch GA of a few rows already shows the
-rank, the pivots are taken from it, and only the columns that they name are factored.
+accurate than singular values on the matrices that derivatives of random features give. A tall matrix is
+first reduced by an unpivoted QR, which is all matrix-matrix products; only the triangle is then pivoted.
 """
 
 from __future__ import annotations
@@ -17,10 +15,6 @@ import numpy.typing as npt
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.protocol import Factorization
-
-_SKETCHES = (6, 3)  # sketch with m/6 rows, then m/3; beyond that the full matrix is as cheap
-_SKETCH_FROM = 256  # columns below which it is not worth while
-_SPARE = 8  # rows that a sketch must have beyond the rank it shows
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class PivotedQR:
         columns = norms(B, 0)
         B /= columns
         m = B.shape[1]
-        tall, square, pivots, R = _sketched(B, cond) or _full(B, cond)
+        tall, square, pivots, R = _full(B, cond)
         rank = len(R)
         trapezoid = lapack.dtzrzf(R, lwork=_work(rank))[:2] if 0 < rank < m else None
         return PivotedQRFactorization(scale, columns, tall, square, pivots, R, trapezoid, rank)
@@ -71,31 +65,6 @@ def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Pivots,
     qr, pivots, tau, _, _ = lapack.dgeqp3(np.asfortranarray(B), lwork=_work(m), overwrite_a=True)
     rank = _rank(qr, cond)
     return tall, (qr[:, : len(tau)], tau), pivots - 1, np.triu(qr[:rank])
-
-
-def _sketched(B: Array, cond: float) -> tuple[None, Reflectors, Pivots, Array] | None:
-    """Pivots from a random sketch of the rows; None where it does not show the rank."""
-    from scipy.linalg import lapack
-
-    n, m = B.shape
-    if m < _SKETCH_FROM:
-        return None
-    rng = np.random.default_rng(0)  # any directions do; the same ones keep results reproducible
-    for share in _SKETCHES:
-        sketch = rng.standard_normal((m // share, n)) @ B
-        small, pivots, _, _, _ = lapack.dgeqp3(np.asfortranarray(sketch), lwork=_work(m), overwrite_a=True)
-        rank = _rank(small, cond)
-        if rank <= len(small) - _SPARE:
-            break
-    else:
-        return None
-    pivots = pivots - 1
-    chosen, others = pivots[:rank], pivots[rank:]
-    qr, tau, _, _ = lapack.dgeqrf(np.asfortranarray(B[:, chosen]), lwork=_work(m), overwrite_a=True)
-    rest, _, _ = lapack.dormqr(
-        "L", "T", qr, tau, np.asfortranarray(B[:, others]), lwork=_work(m), overwrite_c=True
-    )
-    return None, (qr, tau), pivots, np.concatenate([np.triu(qr[:rank]), rest[:rank]], axis=1)
 
 
 def _rank(qr: Array, cond: float) -> int:
