@@ -182,6 +182,20 @@ def test_a_cloud_that_no_point_sees_at_first() -> None:
     assert not solution.converged or abs(solution(0.5, 0.1) - wanted) < 1e-4
 
 
+@pytest.mark.parametrize("factor", [1, v])
+def test_a_hot_spot_that_no_cell_sees(factor: sp.Expr) -> None:
+    """It is there all the time in 2e-4 of the line: windows were judged at places of their own."""
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 0.2),
+        [v.diff(t) - v.diff(x, 2) + bump(2e-4, 0.777) * factor],
+        [pibls.Dirichlet(v, 0), pibls.Initial(v, sp.sin(sp.pi * x))],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem, tol=1e-2, time_limit=2)
+    assert not solution.converged or abs(solution(0.5, 0.2) - math.exp(-0.2 * math.pi**2)) > 0.02
+
+
 def test_a_source_in_the_plane_that_no_point_sees() -> None:
     """Two solutions that are zero agree; the equation does not hold where the source is."""
     u = sp.Function("u")(x, y)
@@ -191,7 +205,10 @@ def test_a_source_in_the_plane_that_no_point_sees() -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pibls.ConvergenceWarning)
-        assert not pibls.solve(problem, tol=1e-3, time_limit=1).converged
+        solution = pibls.solve(problem, tol=1e-3, time_limit=3)
+    k = math.pi * np.arange(1, 60)  # of the source there, which is π in all
+    modes = np.sin(0.7 * k) * np.sin(0.3137 * k) * np.sinh(0.2 * k) * np.sinh(0.3877 * k) / (k * np.sinh(k))
+    assert not solution.converged or abs(solution(0.7, 0.2) - 2 * math.pi * modes.sum()) < 1e-3
 
 
 def test_a_singular_source_is_not_taken_for_a_narrow_one() -> None:

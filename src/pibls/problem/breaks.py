@@ -30,6 +30,7 @@ _APART = 1e-12  # of the box: planes that are nearer to each other, or to its si
 _FURTHER = 2.0**22  # as far as the two sides of a switch are from each other: |x| is less than _JUMP of that
 _CLOSER = 20  # steps towards where a switch is least, and may change its sign after all
 _FEW = 24
+_GROWN = 2.0  # what is so much larger than further off is infinite
 _ULPS = 16  # numbers that a root may be off by
 
 
@@ -130,6 +131,10 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
         axes, g = axes_of(switch, place), place.fixed(switch.expression)
         held = [f.form for f in form.fluxes if f.axis in axes]
         sides = sides_of(switch, place)
+        if switch.hidden:
+            every = [*_terms(form), *(e for f in held for e in _terms(f))]
+            if sides is None or not jumps(every, sides, place, bounded=True):
+                continue
         flux = sides is not None and any(jumps(_terms(f), sides, place) for f in held)
         if len(axes) == 1:
             found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
@@ -166,7 +171,7 @@ def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
             ]
             sides = sides_of(switch, place) if highest else None
             for jet, a in highest:
-                if sides is not None and jumps([a], sides, place):
+                if sides is not None and jumps([a], sides, place, bounded=switch.hidden):
                     g = place.written(switch.expression)
                     raise ProblemError(
                         form.name,
@@ -242,7 +247,7 @@ def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
 
     def at(points: Any) -> Any:
         with np.errstate(all="ignore"):
-            return function(points)[0] + 0.0 * points
+            return function(np.float64(points))[0] + 0.0 * points
 
     slope = g.diff(x)
     linear = x not in slope.free_symbols and slope != 0
@@ -352,10 +357,13 @@ def _terms(form: Form) -> list[Any]:
     return [form.rest, *(a for _, a in form.slopes)]
 
 
-def jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchBox) -> bool:
+def jumps(
+    expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchBox, *, bounded: bool = False
+) -> bool:
     """Whether one of the expressions differs on the two sides; whatever is no coordinate is held.
 
     What vanishes on both sides, as |x| does, differs there too: it is compared with what it is further off.
+    ``bounded``: whether one does so that is not infinite there.
     """
     coordinates = place.variables.coordinates
     fixed = [place.fixed(e) for e in expressions]
@@ -373,6 +381,7 @@ def jumps(expressions: Sequence[Any], sides: tuple[Array, Array], place: SwitchB
     for values in zip(*found, strict=True):
         p, q, *further = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in values))
         size = float(np.nan_to_num(np.abs([p, q, *further])).max(initial=0.0))
-        if np.any(np.abs(p - q) > _JUMP * size):
+        grown = np.abs([p, q]).max(axis=0) > _GROWN * np.abs(further).max(axis=0)
+        if np.any((np.abs(p - q) > _JUMP * size) & ~(bounded & grown)):
             return True
     return False

@@ -94,7 +94,7 @@ def materials_of(problem: Problem) -> Materials | None:
 def _divided(problem: Problem) -> Materials | None:
     forms = [s.form for s in problem.statements if s.region.is_inside]
     place = problem.place()
-    switches = list(dict.fromkeys(s for f in forms for s in f.switches if not s.whole))
+    switches = list(dict.fromkeys(s for f in forms for s in f.switches if not (s.whole or s.hidden)))
     axes = [axes_of(s, place) for s in switches]
     domain, time = problem.domain, time_of(problem.domain)
     flat = len(domain.coordinates) == 2 and time is None
@@ -299,7 +299,8 @@ def refuse_pieces(problem: Problem) -> None:
             expected="fluxes whose coefficients jump on coordinate planes, or where an expression of two or "
             "three coordinates is zero",
             got=f"a jump at {', '.join(jumps[:3])}",
-            remedy="This is not solved yet: smooth the jump, for example with tanh((x - a)/width).",
+            remedy="Write it with Piecewise, one formula on each side; where it is, this is not solved yet: "
+            "smooth the jump, for example with tanh((x - a)/width).",
         )
     if found is None:
         return
@@ -327,7 +328,7 @@ def refuse_moving(problem: Problem, symbols: Sequence[Any], what: str) -> None:
         residual = equation.lhs - equation.rhs if isinstance(equation, sp.Equality) else sp.sympify(equation)
         for switch in switches_in(residual, problem.coordinates, ()):
             moving = switch.expression.free_symbols & set(symbols)
-            if moving:
+            if moving and not switch.hidden:
                 raise ProblemError(
                     what,
                     expected="parameters that leave jumps where they are",

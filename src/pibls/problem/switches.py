@@ -8,7 +8,7 @@ them is g.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +20,8 @@ from pibls.errors import ProblemError
 _AT_ZERO = (sp.Abs, sp.sign, sp.Heaviside)
 _AT_WHOLE = (sp.floor, sp.ceiling, sp.frac)
 _EXTREME = (sp.Max, sp.Min)
+_POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin}
+_TURNS = (sp.atan2, sp.arg)
 SWITCHING = (*_AT_ZERO, *_AT_WHOLE, *_EXTREME, sp.Mod, sp.Piecewise)
 """Functions that change their law somewhere."""
 
@@ -30,6 +32,8 @@ class Switch:
 
     expression: Any
     whole: bool = False
+    hidden: bool = False
+    """Whether something is infinite there that a function may make a jump of, as atan(1/x) does."""
 
 
 def switches_in(expression: Any, coordinates: Collection[Any], jets: Collection[Any]) -> tuple[Switch, ...]:
@@ -40,6 +44,13 @@ def switches_in(expression: Any, coordinates: Collection[Any], jets: Collection[
             symbols = switch.expression.free_symbols
             if symbols & set(coordinates) and not symbols & set(jets):
                 found.update(dict.fromkeys(_factors(switch)))
+    told = {s.expression for s in found}
+    for g in infinite_in(expression):
+        symbols = g.free_symbols
+        if symbols & set(coordinates) and not symbols & set(jets):
+            found.update(
+                dict.fromkeys(f for f in _factors(Switch(g, hidden=True)) if f.expression not in told)
+            )
     return tuple(s for s in found if s.expression.free_symbols & set(coordinates))
 
 
@@ -63,7 +74,19 @@ def _factors(switch: Switch) -> list[Switch]:
     """A product vanishes where one of its factors does."""
     if switch.whole or not switch.expression.is_Mul:
         return [switch]
-    return [Switch(f) for f in switch.expression.args]
+    return [replace(switch, expression=f) for f in switch.expression.args]
+
+
+def infinite_in(expression: Any) -> list[Any]:
+    """What vanishes where a part of an expression is infinite, or turns round: 1/g, tan(g), atan2(g, h)."""
+    zeros: dict[Any, None] = {}
+    for term in sorted(expression.atoms(sp.Pow, *_POLES, *_TURNS), key=sp.default_sort_key):
+        if isinstance(term, sp.Pow):
+            if term.exp.is_negative:
+                zeros[term.base] = None
+        else:
+            zeros[_POLES.get(term.func, lambda g: g)(term.args[0])] = None
+    return list(zeros)
 
 
 Planes = tuple[tuple[int, Any], ...]

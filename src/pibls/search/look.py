@@ -44,7 +44,7 @@ def extremes(
     domain: Domain,
     kept: dict[Region, list[Peaks]],
 ) -> list[PointSet]:
-    """Places of a region where something is given that the points found there do not see."""
+    """Places of a region where something is given that hardly any of the points found there see."""
     if region.sites != 1 or region.is_sum or (found.normals.shape[1] == 1 and not region.is_inside):
         return []
     if region not in kept:
@@ -52,9 +52,14 @@ def extremes(
     chosen = []
     for residual, peaks in zip(residuals, kept[region], strict=True):
         if peaks.places:
-            off = _off(residual.given(found.sites[0], found.normals), peaks.middle).max(axis=1, initial=0.0)
-            chosen += [peaks.places[i] for i in np.flatnonzero(peaks.furthest > DEFAULT.narrow * off)]
-    return chosen
+            off = _off(residual.given(found.sites[0], found.normals), peaks.middle)
+            seen = np.mean(DEFAULT.narrow * off >= peaks.furthest[:, None], axis=1)
+            # What fewer points see is lost in a mean over all of them.
+            chosen += [peaks.places[i] for i in np.flatnonzero(seen < DEFAULT.fits**2)]
+    # However few of them there are, they count.
+    each = max(BENCH.extremes, len(found) // (2 * max(len(chosen), 1)))
+    repeated = np.resize(np.arange(BENCH.extremes), each)
+    return [PointSet((c.sites[0][repeated],), c.normals[repeated]) for c in chosen]
 
 
 def _peaks(residual: Residual, region: Region, domain: Domain) -> Peaks:
@@ -71,7 +76,6 @@ def _peaks(residual: Residual, region: Region, domain: Domain) -> Peaks:
     largest = np.argpartition(off, -min(BENCH.extremes, len(scanned)), axis=1)[:, -BENCH.extremes :]
     places = []
     for row, chosen in zip(off, largest, strict=True):
-        # However few of them there are, they count as much: a mean over all points does not lose them.
         k = np.resize(chosen[row[chosen] >= 0.5 * row.max()], BENCH.extremes)
         places.append(PointSet((scanned.sites[0][k],), scanned.normals[k]))
     return Peaks(middle, np.where(varies, furthest, 0.0), tuple(places))

@@ -216,7 +216,11 @@ class WindowPlan(Plan):
             points[region] = chosen.select(keep)
         X = self._where(followed, layers).all
         X = X[:: _every(X, followed, FOLLOWING.compared)]
-        points[Inside()] = PointSet((X,), np.zeros_like(X))
+        narrow = bench.narrow[promised(bench.narrow[:, e.axis], followed, layers)]
+        if len(narrow):
+            # However many places there are, what is narrow counts.
+            X = np.concatenate([X, np.resize(narrow, (max(len(narrow), len(X) // 2), len(bench.box)))])
+        points[Inside()] = PointSet.inside(X)
         half = np.median(np.abs([x.stop - x.start for x in followed.windows]))
         box = bench.box.copy()
         box[e.axis] = (0.0, half)
