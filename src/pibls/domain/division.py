@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,36 @@ class Parts:
             self.trees[among] = cKDTree(np.concatenate([self.samples[p] for p in among]))
         owners = np.repeat(among, [len(self.samples[p]) for p in among])
         return np.asarray(owners[self.trees[among].query(X)[1]])
+
+
+class Divided(Protocol):
+    """A domain in pieces."""
+
+    @property
+    def domain(self) -> Domain:
+        """What is divided."""
+
+    @property
+    def samples(self) -> Sequence[Array]:
+        """Points of each piece."""
+
+    def __len__(self) -> int:
+        """How many pieces there are."""
+
+    def locate(self, X: Array) -> Numbers:
+        """The piece of each point."""
+
+    def box(self, piece: int) -> Array:
+        """A box (d, 2) around a piece."""
+
+    def is_between(self, X: Array) -> Mask:
+        """Which points lie where what is given may jump."""
+
+    def gaps(self, piece: int) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """(centre, radius) of circles or spheres in its holes and notches."""
+
+    def are_alike(self, p: int, q: int) -> bool:
+        """Whether two pieces are of one kind: what is between them is a seam."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +224,10 @@ class Division:
         """Whether two pieces are of one kind: what is between them is a seam."""
         kinds = [self.parts.kinds[int(np.argmax(self.names == i))] >> len(self.parts.lines) for i in (p, q)]
         return kinds[0] == kinds[1]
+
+    def is_between(self, X: Array) -> Mask:
+        """Which points lie where what is given may jump: it does not."""
+        return np.zeros(len(X), dtype=np.bool_)
 
     def contains(self, piece: int, X: Array) -> Mask:
         """Which points lie in a piece."""

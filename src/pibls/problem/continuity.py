@@ -76,7 +76,7 @@ def _normal_derivatives(
         for j in range(most):
             linear = [
                 (Jet(p * unknowns + k, beta), sign * factor)
-                for beta, factor in _normal_derivative(j, d, variables.normals)
+                for beta, factor in normal_derivative(j, d, variables.normals)
                 for p, sign in zip(pair, (1, -1), strict=True)
             ]
             name = str(language.unknowns[k].func) + (f", normal derivative {j}," if j else "")
@@ -130,7 +130,7 @@ def _sum(
     return Form(name, like.variables, kept, tuple(nonlinear), rest, tuple(data), tuple(partials))
 
 
-def _normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
+def normal_derivative(j: int, d: int, normals: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
     """∂ₙʲ = Σ j!/β! n^β ∂^β."""
     out = []
     for beta in product(range(j + 1), repeat=d):

@@ -19,12 +19,13 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import Array
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
 from pibls.domain.cuts import seams_of, walls_of
-from pibls.domain.division import Division, Numbers
+from pibls.domain.division import Divided, Division, Numbers
 from pibls.domain.extruded import Extruded
 from pibls.domain.level import Level
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem.breaks import Breaks, SwitchBox, axes_of, sides_of
+from pibls.problem.characteristics import characteristics_of
 from pibls.problem.continuity import along_seam, continuity
 from pibls.problem.form import Form, Jet
 from pibls.problem.laws import Value, law_at
@@ -45,12 +46,14 @@ class Materials:
     """The pieces of a problem's domain, and what holds between them."""
 
     domain: Domain
-    division: Division
+    division: Divided
     unknowns: int
     between: tuple[Residual, ...] = field(repr=False)
     """On interfaces; the unknown k of piece p has the number p·unknowns + k."""
     inner: tuple[tuple[Face, ...], ...] = field(default=(), repr=False)
     """For each piece its faces towards others, in the domain that is divided."""
+    optional: bool = False
+    """Whether the problem is one without pieces, too."""
 
     def __len__(self) -> int:
         return len(self.division)
@@ -101,7 +104,7 @@ def _divided(problem: Problem) -> Materials | None:
     walls = walls_of(domain) if flat else ()
     slanted = any(len(a) > 1 and sides_of(s, place) is not None for s, a in zip(switches, axes, strict=True))
     if not (slanted or walls or (flat and _cross(problem.breaks))):
-        return None
+        return _travelling(problem)
     moving = time is not None and any(len(place.box) - 1 in a for a in axes)
     ground = domain if moving or time is None else space_of(domain)
     d = len(ground.coordinates)
@@ -141,6 +144,24 @@ def _divided(problem: Problem) -> Materials | None:
             statements = continuity(forms, laws, (p, q), n, language)
         between += [lower_form(form, region).at(values) for form in statements]
     return Materials(domain, division, len(problem.unknowns), tuple(between), tuple(inner))
+
+
+def _travelling(problem: Problem) -> Materials | None:
+    """The pieces between the lines along which kinks travel."""
+    found = characteristics_of(problem)
+    if found is None:
+        return None
+    values = tuple(v for _, v in problem.values)
+    between: list[Residual] = []
+    inner: list[tuple[Face, ...]] = [()] * len(found.tiling)
+    for pair, face, statements in found.between:
+        boxes = np.array([found.tiling.box(i) for i in pair])
+        region = Interface(pair, tuple(np.ptp(boxes, axis=2).min(axis=0).tolist()), (face,))
+        between += [lower_form(form, region).at(values) for form in statements]
+        for i in pair:
+            inner[i] = (*inner[i], face)
+    unknowns = len(problem.unknowns)
+    return Materials(problem.domain, found.tiling, unknowns, tuple(between), tuple(inner), optional=True)
 
 
 def _refuse_many(division: Division) -> None:

@@ -45,6 +45,7 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
+_OVER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -134,7 +135,11 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         # what is around a corner inside, or the tip of a slit.
         bench = joined() if any(j.is_around for j in junctions) else None
         plainly = _bench(problem, request, plain).in_pieces(materials) if bench is None else bench
-        return _searched(plainly, request, budget, None, joined if bench is None else None)
+        answer = _searched(plainly, request, budget, None, joined if bench is None else None)
+        if not materials.optional or answer.status in (*_OVER, Status.TOLERANCE):
+            return answer
+        other = _searched(_bench(problem, request), request, budget, None)
+        return min(answer, other, key=lambda found: found.estimator().max)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.

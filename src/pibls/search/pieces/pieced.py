@@ -265,7 +265,8 @@ class Pieced:
         box = piece.bounds
         X = found.sites[0]
         mine = piece.locates(X - ENRICH.beside * (box[:, 1] - box[:, 0]).min() * found.normals)
-        return found.select(mine)
+        division = piece.division
+        return found.select(mine & ~division.is_between(X[:, : len(division.domain.coordinates)]))
 
     def held_out(
         self, n: int, faces: int, rule: str, rng: np.random.Generator

@@ -209,7 +209,7 @@ def _reached(
 def _is_close(point: Array, piece: int, materials: Materials) -> bool:
     """Whether what is singular at a point is not smooth enough for the waves of a piece."""
     box = materials.division.box(piece)
-    away = float(materials.division.trees[piece].query(point)[0])
+    away = float(np.linalg.norm(materials.division.samples[piece] - point, axis=1).min())
     return away < WEDGED.close * float(np.linalg.norm(box[:, 1] - box[:, 0]))
 
 
