@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 
 import pibls
 from pibls.diagnose.corners import clashes
+from pibls.search.sided import with_divided_sides
 from tests.test_gallery import common
 
 x, y, t = sp.symbols("x y t")
@@ -103,3 +105,66 @@ def test_corners_whose_data_differ_by_less_than_was_asked_for_are_not_blamed() -
         solution = pibls.solve(problem, max_nodes=40)
     assert "disagree" not in solution.explanation
     assert "do not fit" in solution.explanation
+
+
+SQUARE = pibls.Box({x: (0, 1), y: (0, 1)})
+HALF, BELOW, ELSEWHERE = sp.Rational(1, 2), sp.Eq(y, 0), sp.Or(sp.Eq(y, 1), sp.Eq(x, 0), sp.Eq(x, 1))
+
+
+LAPLACE, K = u.diff(x, 2) + u.diff(y, 2), sp.Symbol("k")
+
+
+def told_on_a_side(value: Any, equation: Any = LAPLACE, **more: Any) -> pibls.Problem:
+    conditions = [pibls.Dirichlet(u, value, on=BELOW), pibls.Dirichlet(u, 0, on=ELSEWHERE)]
+    return pibls.Problem(SQUARE, [equation], conditions, **more)
+
+
+@pytest.mark.parametrize(
+    ("value", "series"),
+    [
+        (sp.Piecewise((1, x < HALF), (0, True)), lambda k: 2 * (1 - np.cos(k * np.pi / 2)) / (k * np.pi)),
+        (sp.Heaviside(x - HALF), lambda k: 2 * (np.cos(k * np.pi / 2) - np.cos(k * np.pi)) / (k * np.pi)),
+        (HALF - sp.Abs(x - HALF), lambda k: 4 * np.sin(k * np.pi / 2) / (k * np.pi) ** 2),
+    ],
+)
+def test_values_that_jump_or_bend_within_a_side(value: Any, series: Any) -> None:
+    """30 s, and no estimate; a bend took cells, and 3 s."""
+    solution = pibls.solve(told_on_a_side(value), tol=1e-8)
+    assert solution.converged
+    assert solution.nodes < 1000
+    X = np.random.default_rng(0).random((200, 2)) * [1, 0.9] + [0, 0.05]
+    k = np.arange(1, 400)
+    fading = np.exp(-np.pi * np.outer(X[:, 1], k)) - np.exp(-np.pi * np.outer(2 - X[:, 1], k))
+    exact = (np.sin(np.pi * np.outer(X[:, 0], k)) * fading) @ (series(k) / (1 - np.exp(-2 * np.pi * k)))
+    assert np.abs(solution(*X.T) - exact).max() <= solution.error.max < 1e-8
+
+
+STEP = sp.Piecewise((1, x < HALF), (0, True))
+
+
+@pytest.mark.parametrize(
+    ("problem", "conditions"),
+    [
+        (told_on_a_side(STEP), 3),
+        (told_on_a_side(sp.Piecewise((1, x < 2), (0, True))), 2),
+        (told_on_a_side(sp.Piecewise((1, sp.Eq(x, 0)), (sp.sin(x) / x, True))), 2),
+        (told_on_a_side(STEP, LAPLACE + K, parameters={K: 1.0}), 2),
+        (told_on_a_side(STEP, LAPLACE + STEP), 2),
+        (pibls.Problem(SQUARE, [LAPLACE], [pibls.Dirichlet(u, STEP)]), 2),
+        (
+            pibls.Problem(
+                SQUARE,
+                [u.diff(y) - u.diff(x, 2)],
+                [
+                    pibls.Dirichlet(u, STEP, on=BELOW),
+                    pibls.Dirichlet(u, 0, on=sp.Eq(x, 0)),
+                    pibls.Dirichlet(u, 0, on=sp.Eq(x, 1)),
+                ],
+            ),
+            3,
+        ),
+    ],
+)
+def test_which_sides_are_divided(problem: pibls.Problem, conditions: int) -> None:
+    assert len(with_divided_sides(problem).conditions) == conditions
+    assert with_divided_sides(problem) is with_divided_sides(problem)

@@ -36,6 +36,7 @@ from pibls.search.estimate import (
 from pibls.search.evolution import surplus_of
 from pibls.search.evolutions.growth import growth_of, told_at_outflow
 from pibls.search.loop import Search
+from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
@@ -87,7 +88,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     with asked(budget.check):
         try:
-            return _run(problem, request, budget)
+            return _run(with_divided_sides(problem), request, budget)
         except OutOfTimeError:
             # It was over before anything was begun: a few waves are left.
             return _searched(_bench(problem, request), request, budget, None)
