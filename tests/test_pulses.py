@@ -300,3 +300,20 @@ def test_a_heater_between_the_points(width: float) -> None:
     solution = pibls.solve(problem, tol=1e-4)
     assert solution.converged
     assert abs(float(solution.integral(v, t=1)) - 2) < 1e-5
+
+
+def test_a_flux_through_a_small_part_of_a_side_is_seen() -> None:
+    w, width = sp.Function("w")(x, y), 1e-4
+    inside = sp.And(x > 0.4123 - width, x < 0.4123 + width)
+    problem = pibls.Problem(
+        pibls.Box({x: (0, 1), y: (0, 1)}),
+        [w.diff(x, 2) + w.diff(y, 2)],
+        [
+            pibls.Neumann(w, sp.Piecewise((1 / (2 * width), inside), (0, True)), on=sp.Eq(y, 0)),
+            pibls.Dirichlet(w, 0, on=sp.Eq(y, 1)),
+            pibls.Neumann(w, 0),
+        ],
+    )
+    n = np.arange(1, 40)
+    series = 2 * np.cos(n * np.pi * 0.4123) ** 2 * np.sinh(n * np.pi / 2) / (n * np.pi * np.cosh(n * np.pi))
+    assert pibls.solve(problem, tol=1e-3)(0.4123, 0.5) == pytest.approx(0.5 + series.sum(), abs=1e-4)

@@ -17,6 +17,10 @@ _SMOOTH = (
 """Functions that have no singularities, wherever they are asked."""
 
 
+_SWITCHES = 10**9
+"""A condition holds or not within no distance at all: it is as steep as one likes."""
+
+
 def inner_of(
     expressions: Iterable[Any], coordinates: Collection[Any], parameters: Collection[Any]
 ) -> tuple[Any, ...]:
@@ -27,6 +31,12 @@ def inner_of(
         if not e.free_symbols & own:
             continue
         for term in sp.preorder_traversal(e):
+            if isinstance(term, sp.Piecewise):
+                for _, condition in term.args:
+                    deep = _depth(condition)
+                    if deep is not None and deep.free_symbols & own and deep.free_symbols <= allowed:
+                        found[_SWITCHES * deep] = None
+                continue
             if isinstance(term, _SMOOTH):
                 inside = term.args[0]
             elif isinstance(term, sp.Pow) and term.exp.is_negative:
@@ -36,3 +46,14 @@ def inner_of(
             if inside.free_symbols & own and inside.free_symbols <= allowed and not inside.is_Symbol:
                 found[inside] = None
     return tuple(found)
+
+
+def _depth(condition: Any) -> Any:
+    """How far within its bounds a condition holds, most in the middle; None of an equality."""
+    if isinstance(condition, (sp.And, sp.Or)):
+        parts = [_depth(part) for part in condition.args]
+        together = sp.Min if isinstance(condition, sp.And) else sp.Max
+        return None if None in parts else together(*parts)
+    if isinstance(condition, sp.Rel) and condition.rel_op in ("<", "<=", ">", ">="):
+        return condition.gts - condition.lts
+    return None
