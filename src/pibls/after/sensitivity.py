@@ -2,19 +2,25 @@ r"""s = ∂u/∂k: how a solution changes with a parameter."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pibls.after.sweeps import moves_data_only
 from pibls.arrays import Array, PointFunction
+from pibls.errors import ConvergenceWarning
 from pibls.problem.linearised import linearised
+from pibls.problem.lowering import lower
 from pibls.problem.materials import materials_of, refuse_moving
 from pibls.problem.parameters import find_parameter
-from pibls.search.estimate import ErrorEstimate
+from pibls.search.bench import Bench
+from pibls.search.estimate import UNCHECKED, ErrorEstimate, compare
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
+from pibls.space import Space, Summed
 from pibls.status import Status
 
 _STEP = 4e-3  # of the parameter: h⁶ is rounding, and rounding is not divided by much
@@ -41,6 +47,9 @@ def sensitivity(solution: Solution, parameter: Any) -> Solution:
     symbol = find_parameter(parameter, problem.parameters, "sensitivity")
     if materials_of(problem) is not None:
         return _by_differences(solution, symbol)
+    added = hasattr(solution.settings.get("basis"), "spread")  # something stands beside the waves
+    if added and not moves_data_only(problem, (symbol,)):
+        return _by_solutions(solution, symbol)
     found = solve(linearised(problem, symbol, _solved(solution)), tol=solution.tol, seed=solution.seed)
     return replace(found, estimator=_widened(found, solution))
 
@@ -76,6 +85,50 @@ def _by_differences(solution: Solution, symbol: Any) -> Solution:
     excess = estimate().max / max(_size(found), np.finfo(float).tiny)
     status = solution.status if excess <= solution.tol or not solution.converged else Status.FLOOR
     return replace(found, estimator=estimate, status=status)
+
+
+def _by_solutions(solution: Solution, symbol: Any) -> Solution:
+    """Σ cᵢ u(k + i h) / h: the functions of corners and holes belong to an equation, and change with it.
+
+    ∂L/∂k u is singular in the corners where u is, and no function that was added for L s = 0 fits to that: on
+    an L-shape the linearised problem took minutes. Each u has a second solution; their quotient is that of s.
+    """
+    problem = solution.problem
+    value = problem.parameters[symbol]
+    h = _STEP * (abs(value) or 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        near = {
+            i: solve(problem.at({symbol: value + i * h}), tol=solution.tol, seed=solution.seed)
+            for i in (-3, -2, -1, 1, 2, 3)
+        }
+
+    def quotient(
+        formula: tuple[float, ...], of: Callable[[Solution], tuple[Space, Array]]
+    ) -> tuple[Space, Array]:
+        parts = [(np.sign(i) * formula[abs(i) - 1] / h, *of(u)) for i, u in near.items()]
+        return Summed(tuple(space for _, space, _ in parts)), np.concatenate([c * w for c, _, w in parts])
+
+    space, w = quotient(_SIXTH, lambda u: (u.space, u.weights))
+    worst = next((u for u in near.values() if not u.converged), solution)
+    found = replace(
+        worst, problem=problem, space=space, weights=w, tol=solution.tol, settings={}, seconds=0.0
+    )
+    if any(u.error.pair is None for u in near.values()):
+        return replace(found, estimator=lambda: UNCHECKED, status=Status.FLOOR)
+    other = quotient(_FOURTH, _second)
+    where = Bench.of(lower(problem), problem.domain, solution.seed, solution.tol).where
+    error = compare((space, w), other, len(problem.unknowns), where)
+    fine = all(e.max <= solution.tol * s for e, s in zip(error.each, _sizes(found), strict=True))
+    status = worst.status if fine or not worst.converged else Status.FLOOR
+    return replace(found, estimator=lambda: error, status=status)
+
+
+def _second(solution: Solution) -> tuple[Space, Array]:
+    """What a solution was compared with."""
+    assert solution.error.pair is not None
+    first, second = solution.error.pair
+    return first if np.array_equal(second[1], solution.weights) else second
 
 
 def _solved(solution: Solution) -> Callable[[Any], PointFunction]:

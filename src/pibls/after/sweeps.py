@@ -66,7 +66,7 @@ def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, S
     ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
     if len(ends) == 2 and ends[1] > ends[0]:
         order[:2] = order[1::-1]
-    data_only = _moves_data_only(problems[0], moving)
+    data_only = moves_data_only(problems[0], moving)
     if data_only:
         for i, solution in _superposed(problems, settings):
             order.remove(i)
@@ -148,7 +148,7 @@ def _halving(n: int) -> list[int]:
     return out
 
 
-def _moves_data_only(problem: Problem, moving: Sequence[Any]) -> bool:
+def moves_data_only(problem: Problem, moving: Sequence[Any]) -> bool:
     """Whether the operator is the same for all values of these parameters."""
     if not problem.is_linear:
         return False
