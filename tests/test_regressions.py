@@ -175,3 +175,12 @@ def test_derivatives_of_high_order_are_left_to_few_waves(order: int, exact: sp.E
     X = np.linspace(0, 1, 41)
     assert solution.converged
     assert np.abs(solution(X) - sp.lambdify(x, exact)(X)).max() <= solution.error.max < 1e-10
+
+
+def test_an_equation_without_derivatives_has_no_beginning() -> None:
+    """All of its conditions were left out as more than it needs, and none was left."""
+    u = sp.Function("u")(x)
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [u**2 - x - 1], [pibls.Dirichlet(u, 1, on=sp.Eq(x, 0))])
+    solution = pibls.solve(problem, guess=1.0)
+    assert solution.converged
+    assert abs(solution(0.5) - 1.5**0.5) <= solution.error.max

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -67,3 +69,20 @@ def need(module: str, *, extra: str, purpose: str) -> Any:
             f"Install it with: pip install 'pibls[{extra}]'",
             name=package,
         ) from None
+
+
+def target(path: Any, argument: str) -> Path:
+    """Where to write to, looked at before anything is made for it.
+
+    >>> target("u.csv", "solution.to_csv(path)").name
+    'u.csv'
+    """
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        got, remedy = repr(path), 'Write "u.csv", with the ending that is meant, or a pathlib.Path.'
+    elif not Path(path).absolute().parent.is_dir():
+        got, remedy = f"{path}, in a folder that does not exist", "Make the folder first."
+    elif Path(path).is_dir():
+        got, remedy = f"the folder {path}", "Add the name of a file in it."
+    else:
+        return Path(path)
+    raise ProblemError(argument, expected="the name of a file that can be written", got=got, remedy=remedy)

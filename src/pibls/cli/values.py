@@ -39,8 +39,9 @@ def short(value: float) -> str:
 
 
 def _malformed(argument: str, got: str) -> ProblemError:
+    example = "--param k=2" if argument == "--param" else "x=0.5,y=0.2"
     return ProblemError(
-        argument, expected="NAME=NUMBER", got=repr(got), remedy="Write for example x=0.5,y=0.2."
+        argument, expected="NAME=NUMBER", got=repr(got), remedy=f"Write for example {example}."
     )
 
 

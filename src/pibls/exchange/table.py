@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.errors import target
 from pibls.sample import fields_of, grid_of, reach_of
 from pibls.solution import Solution
 
@@ -16,7 +17,7 @@ def to_csv(solution: Solution, path: str | Path, /, *what: Any, **grid: Any) -> 
 
     `Solution.to_csv` says more.
     """
-    path = Path(path)
+    path = target(path, "solution.to_csv(path)")
     fields = fields_of(solution, what)
     mesh = grid_of(reach_of(solution), grid)
     X = mesh.points()[mesh.inside().ravel()]

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import box_of, time_of
-from pibls.errors import ProblemError
+from pibls.errors import ProblemError, target
 from pibls.exchange.about import about
 from pibls.exchange.vtkxml import Mesh, RegularGrid, write_series
 from pibls.sample import Grid, Sampled, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
@@ -46,7 +46,7 @@ def to_vtk(
 
     `Solution.to_vtk` says more.
     """
-    path = Path(path)
+    path = target(path, "solution.to_vtk(path)")
     domain = reach_of(solution)
     fixed = fixed_values(domain, at)
     names = [str(c) for c in domain.coordinates]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.errors import ProblemError, need
+from pibls.errors import ProblemError, need, target
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import add_axes, figure_of
 from pibls.plot.choose import picture_of
@@ -38,7 +38,7 @@ def animate(
 
     `Solution.animate` says more.
     """
-    path = Path(path)
+    path = target(path, "solution.animate(path)")
     writer = _writer(path, fps)
     if isinstance(frames, bool) or not hasattr(frames, "__index__") or frames < 2:
         raise ProblemError(

@@ -31,6 +31,13 @@ def linearised(problem: Problem, parameter: Any, solved: Solved) -> Problem:
     _refuse_lost(problem, parameter)
     work = _Linearisation(problem, parameter, solved)
     equations = [work.of(residual_of(e, "equations")) for e in problem.equations]
+    if any(len(delta.args) > 1 for e in equations for delta in e.atoms(sp.DiracDelta)):
+        raise ProblemError(
+            f"sensitivity({parameter})",
+            expected="a parameter that leaves loads where they are",
+            got="one that moves a DiracDelta",
+            remedy=f"Take the difference of two solutions, pibls.sweep(problem, {{{parameter}: […, …]}}).",
+        )
     conditions = [work.condition(c) for c in problem.conditions]
     residuals = [*equations, *(c.residual(problem.coordinates) for c in conditions)]
     there: set[Any] = set().union(*(r.free_symbols for r in residuals))

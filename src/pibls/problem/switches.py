@@ -148,7 +148,7 @@ def _plane(delta: Any, coordinates: tuple[Any, ...], name: str) -> tuple[int, An
             got=f"DiracDelta with {len(axes)} coordinate(s)"
             if len(axes) != 1
             else "a derivative of DiracDelta, or one of a nonlinear argument",
-            remedy="A source at a point is DiracDelta(x - a)*DiracDelta(y - b).",
+            remedy="A narrow exp(-((x - a)/w)**2) stands for other loads, its derivative for a pair of them.",
         )
     level = sp.expand(-g.xreplace({coordinates[axes[0]]: sp.Integer(0)}) / slope)
     return axes[0], level, sp.Abs(slope)

@@ -79,8 +79,8 @@ def _surplus(lowered: LoweredProblem, domain: Domain, start: float) -> tuple[int
     orders = orders_in(lowered, axis)
     kinds = [_kind(r.region, domain, axis, start) for r in lowered.residuals]
     beginning = [i for i, kind in enumerate(kinds) if kind == "start"]
-    if None in kinds or len(beginning) <= sum(orders):
-        return ()
+    if None in kinds or not 0 < sum(orders) < len(beginning):
+        return ()  # what has no rate has no beginning
     kept: dict[tuple[int, int], int] = {}
     for i in beginning:
         r = lowered.residuals[i]

@@ -16,6 +16,7 @@ from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.checks import checked_expression
+from pibls.problem.integral import integral
 from pibls.problem.lowering import Residual, lower_form
 from pibls.search.estimate import ErrorEstimate, Norms
 from pibls.solution.doors import SolutionDoors
@@ -308,6 +309,13 @@ class Component:
 @lru_cache(maxsize=64)
 def _compiled(language: Language, expression: Any) -> Residual:
     """An expression as a NumPy function, once: a quadrature asks for thousands of single values."""
+    if expression.has(integral):
+        raise ProblemError(
+            "expression",
+            expected="values and derivatives of the unknowns, at the point itself",
+            got=sorted(expression.atoms(integral), key=str)[0],
+            remedy="solution.integral(u, over=…) is an integral of a solution, a number with its error.",
+        )
     form = language.form(expression, "expression")
     if form.needs_normal:
         raise ProblemError(

@@ -87,6 +87,13 @@ def solve(
     began = time.perf_counter()
     _check_choices(problem, basis, points, method)
     _check_numbers(tol, seed, max_nodes, time_limit)
+    if callback is not None and not callable(callback):
+        raise ProblemError(
+            "callback",
+            expected="a function of one argument, the `Progress`, or None",
+            got=repr(callback),
+            remedy="Write callback=print to see what it is called with.",
+        )
     from pibls.linalg.distributed import engine_of
     from pibls.linalg.patience import asked
     from pibls.search import drive

@@ -22,7 +22,7 @@ from pibls.linalg.matrix import as_matrix
 from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.solver.homotopy import Homotopy
-from pibls.solver.protocol import Equations, Outcome, cost_of, starting_values
+from pibls.solver.protocol import Equations, Outcome, at_least_zero, cost_of, starting_values
 from pibls.status import Status
 
 _HALVINGS = 12
@@ -69,6 +69,10 @@ class GaussNewton:
     linear: ScaledSolver = field(default_factory=RidgeQR)
     to_the_last: bool = True
     """Whether to go on where all but a little of what is left would be left by linear equations, too."""
+
+    def __post_init__(self) -> None:
+        counts = {"max_steps": self.max_steps, "continuation": self.continuation, "rounds": self.rounds}
+        at_least_zero("GaussNewton", tolerance=self.tolerance, delta=self.delta, **counts)
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         if system.is_linear:

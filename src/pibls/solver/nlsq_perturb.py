@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.linalg import LinearSolver
 from pibls.linalg.svd import SVD
-from pibls.solver.protocol import Equations, Outcome, linear_start
+from pibls.solver.protocol import Equations, Outcome, at_least_zero, linear_start
 from pibls.solver.trust_region import TrustRegion
 from pibls.status import Status
 
@@ -36,6 +36,9 @@ class NLSQPerturb:
     tolerance: float = 1e-10
     trust_region: TrustRegion = field(default_factory=TrustRegion)
     linear: LinearSolver = field(default_factory=SVD)
+
+    def __post_init__(self) -> None:
+        at_least_zero("NLSQPerturb", delta=self.delta, rounds=self.rounds, tolerance=self.tolerance)
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         A, b = linear_start(system)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -64,6 +65,20 @@ class Method(Protocol):
 
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         """Minimise ‖r(w)‖²."""
+
+
+def at_least_zero(method: str, **numbers: Any) -> None:
+    """Refuse what a method cannot be told: lengths and tolerances below zero, counts that are not whole."""
+    for name, value in numbers.items():
+        counted = name in ("rounds", "max_steps", "continuation")
+        kinds = (int, np.integer) if counted else (int, float, np.integer, np.floating)
+        if not (isinstance(value, kinds) and math.isfinite(value) and value >= 0):
+            raise ProblemError(
+                f"{method}({name})",
+                expected="a whole number of at least 0" if counted else "a finite number of at least 0",
+                got=repr(value),
+                remedy="Leave it out for the usual one.",
+            )
 
 
 def cost_of(r: Array) -> float:
