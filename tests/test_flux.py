@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.domain import box_of
 from pibls.io import parse_problem
 from pibls.problem import Form
 from pibls.problem.breaks import Plane
@@ -101,7 +102,7 @@ def test_a_jump_that_comes_with_a_value() -> None:
 def test_a_bend_is_known_and_no_obstacle(equation: Any) -> None:
     problem = on_line(equation)
     assert problem.breaks.planes == (Plane(0, 0.5, flux=False),)
-    pibls.problem.refuse_unsolved(problem.breaks, problem.coordinates)
+    pibls.problem.refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
 
 
 def test_only_derivatives_across_the_jump_count() -> None:

@@ -211,8 +211,17 @@ def check_sources(forms: Sequence[Form], place: SwitchBox) -> None:
                 )
 
 
-def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any]) -> None:
-    """Raise a ProblemError for what can be stated and is not solved yet."""
+def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any], box: Array) -> None:
+    """Raise a ProblemError for what can be stated and is not solved yet, or has no meaning."""
+    for axis, level in (plane for s in breaks.sources for plane in s.planes):
+        if level in box[axis]:
+            raise ProblemError(
+                "problem",
+                expected="a DiracDelta inside of the domain",
+                got=f"one at its end, {coordinates[axis]} = {level:g}",
+                remedy="How much of it lies inside is for a condition to say: a rate with "
+                "Initial(u.diff(t), …), a flux with Neumann(u, …).",
+            )
     points = [s for s in breaks.sources if len(s.planes) > 1 or s.strength.nonlinear or s.strength.linear]
     if points:
         planes = ", ".join(f"{coordinates[axis]} = {level:g}" for axis, level in points[0].planes)

@@ -146,6 +146,7 @@ def resolved(problem: Problem, solution: Solution) -> Solution:
 
 
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
+    from pibls.domain import box_of
     from pibls.problem import Problem, refuse_unsolved
     from pibls.problem.materials import refuse_pieces
 
@@ -156,7 +157,7 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             got=repr(problem),
             remedy="Write Problem(domain, equations, conditions).",
         )
-    refuse_unsolved(problem.breaks, problem.coordinates)
+    refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
     refuse_pieces(problem)
     if basis is not None and (
         isinstance(basis, type)
