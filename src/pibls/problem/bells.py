@@ -7,7 +7,8 @@ are where their inner function, or its slope, is zero. Cells and windows end the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _STEEP = (sp.exp, sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.erf, 
 _MOST = 24  # of one coordinate: of many of them some are seen
 _CHANGED = 0.3  # of its size: by so much a function has changed within its width
 _LEFT = 1e-15  # of its size: what a function may still change where it is over
+_PLACES = np.linspace(0.0, 1.0, 257)
+_POLE = 1e-2  # of its size: what has a pole is small somewhere, or has a bell inside
 _SCALES = 2.0 ** np.arange(-40, 0)  # of the box: how far off it is looked at
 
 Zeros = Callable[[Any, int], list[float]]
@@ -47,6 +50,41 @@ def narrow_places(
     return found
 
 
+@dataclass(frozen=True)
+class Suspects:
+    """What stands inside of steep functions and poles of one coordinate, at any values of the parameters."""
+
+    axes: tuple[int, ...]
+    poles: tuple[bool, ...]
+    inner: Callable[..., Any]
+
+    @classmethod
+    def of(
+        cls, expressions: Sequence[Any], coordinates: tuple[Any, ...], parameters: tuple[Any, ...]
+    ) -> Suspects:
+        """Those of some expressions."""
+        found = dict[tuple[int, Any, bool], None]()
+        for f in (f for e in expressions for f in e.atoms(sp.Pow, *_STEEP)):
+            if f.is_Pow and not _may_be_infinite(f):
+                continue
+            for axis, x in enumerate(coordinates):
+                found |= {(axis, own.args[0], own.is_Pow): None for own in _of_one(f, x, parameters)}
+        axes, inner, poles = zip(*found, strict=True) if found else ((), (), ())
+        return cls(axes, poles, program([*coordinates, *parameters], list(inner)))
+
+    def are_narrow(self, box: Array, values: Sequence[float]) -> bool:
+        """Whether one of them may be, at these values: its range, or that of its size, is long enough."""
+        if not self.axes:
+            return False
+        X = box[:, :1] + _PLACES * (box[:, 1:] - box[:, :1])
+        with np.errstate(all="ignore"):
+            g = np.array([values + 0.0 * X[0] for values in self.inner(*X, *values)])
+            size = np.abs(g)
+            small = size.min(axis=1) < _POLE * size.max(axis=1)
+            short = g.max(axis=1) - g.min(axis=1) < _CHANGED / (4.0 * NARROW)
+        return not np.isfinite(size.sum()) or bool(np.where(self.poles, small, ~short).any())
+
+
 def _may_be_infinite(power: Any) -> bool:
     return not (power.exp.free_symbols or (power.exp.is_integer and power.exp.is_positive))
 
@@ -58,12 +96,12 @@ def _is_long(g: Any, x: Any, low: float, high: float) -> bool:
     return not np.ptp(values) < _CHANGED / (4.0 * NARROW)
 
 
-def _of_one(f: Any, x: Any) -> list[Any]:
+def _of_one(f: Any, x: Any, parameters: Collection[Any] = ()) -> list[Any]:
     """f as a function of x alone: exp(a + b) is a product, of which each factor may be narrow."""
     g = f.args[0]
     if isinstance(f, sp.exp) and len(g.free_symbols) > 1:
         g = sp.Add(*(a for a in sp.Add.make_args(sp.expand_mul(g)) if x in a.free_symbols))
-    return [f.func(g, *f.args[1:])] if g.free_symbols == {x} else []
+    return [f.func(g, *f.args[1:])] if g.free_symbols - set(parameters) == {x} else []
 
 
 def _ends(functions: Callable[..., Any], level: float, low: float, high: float) -> list[float]:

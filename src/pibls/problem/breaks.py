@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain.face import bisected
 from pibls.errors import ProblemError
-from pibls.problem.bells import narrow_places
+from pibls.problem.bells import Suspects, narrow_places
 from pibls.problem.form import Delta, Form, Jet, Language, Variables
 from pibls.problem.program import program
 from pibls.problem.switches import Switch
@@ -140,13 +140,19 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
             found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
         elif sides is not None:
             found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
-    return found | _narrow(form, place)
+    return found
 
 
-def _narrow(form: Form, place: SwitchBox) -> Breaks:
+def suspects_of(forms: Sequence[Form], place: SwitchBox) -> Suspects:
+    """What may be too narrow to be seen in some statements, at some values of the parameters."""
+    v = place.variables
+    return Suspects.of([e for form in forms for e in _given(form)], v.coordinates, v.parameters)
+
+
+def narrow_in(form: Form, place: SwitchBox) -> Breaks:
     """Around what is too narrow to be seen."""
     levels: dict[tuple[int, float], None] = {}
-    for e in (place.fixed(e) for part in (form, *(f.form for f in form.fluxes)) for e in _terms(part)):
+    for e in map(place.fixed, _given(form)):
         levels |= narrow_places(
             e, place.variables.coordinates, place.box, lambda g, axis: _levels(g, False, axis, place)
         )
@@ -360,6 +366,10 @@ def sides_of(switch: Switch, place: SwitchBox) -> tuple[Array, Array] | None:
     a, b = X[~on], X[on]
     a, b = a[rng.integers(len(a), size=_PAIRS)], b[rng.integers(len(b), size=_PAIRS)]
     return bisected(lambda c: ~side(c)[:, None], a, b, 44)
+
+
+def _given(form: Form) -> list[Any]:
+    return [e for part in (form, *(f.form for f in form.fluxes)) for e in _terms(part)]
 
 
 def _terms(form: Form) -> list[Any]:

@@ -9,6 +9,7 @@ something stands under an outer derivative, r = ∂F + …, the form keeps F bes
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -56,6 +57,7 @@ class Variables:
     parameters: tuple[Any, ...] = ()
 
     @classmethod
+    @cache
     def of_dimension(cls, d: int, parameters: int = 0) -> Variables:
         return cls(
             tuple(sp.Symbol(f"pibls_x{i}", real=True) for i in range(d)),

@@ -14,7 +14,6 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.problem.breaks import breaks_of
 from pibls.problem.form import Datum, Form, Jet
 from pibls.problem.problem import Problem
 from pibls.problem.program import program
@@ -188,7 +187,7 @@ def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
         frozenset((p.axis, p.level) for p in breaks.planes if p.flux),
         fluxes,
         sources,
-        any(breaks_of(s.form, problem.place()) for s in inside),
+        problem.is_broken_inside,
     )
 
 

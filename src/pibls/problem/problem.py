@@ -11,7 +11,15 @@ import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
+from pibls.problem.breaks import (
+    Breaks,
+    SwitchBox,
+    breaks_of,
+    check_jumps,
+    check_sources,
+    narrow_in,
+    suspects_of,
+)
 from pibls.problem.conditions import (
     Condition,
     residual_of,
@@ -154,12 +162,23 @@ class Problem(ProblemDoors):
     def breaks(self) -> Breaks:
         """Where coefficients, sources and data jump or bend inside the domain."""
         if "breaks" not in self.derived:
-            found = Breaks()
+            found, inside, place = Breaks(), False, self.place()
+            if "suspects" not in self.structure:
+                self.structure["suspects"] = suspects_of([s.form for s in self.statements], place)
+            narrow = self.structure["suspects"].are_narrow(place.box, place.values)
             for s in self.statements:
-                found |= breaks_of(s.form, self.place())
-            self.derived["breaks"] = found.distinct(box_of(self.domain))
-        out: Breaks = self.derived["breaks"]
+                if narrow or s.form.switches or s.form.deltas:
+                    own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
+                    found |= own
+                    inside |= bool(own) and s.region.is_inside
+            self.derived["breaks"] = found.distinct(box_of(self.domain)), inside
+        out: Breaks = self.derived["breaks"][0]
         return out
+
+    @property
+    def is_broken_inside(self) -> bool:
+        """Whether one of the equations jumps or bends inside the domain, and not only conditions."""
+        return bool(self.breaks) and bool(self.derived["breaks"][1])
 
     def level_of(self, delta: Delta) -> float:
         """Where a source on a plane is, at the values of the parameters."""
