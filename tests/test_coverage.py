@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import sympy as sp
 
 import pibls
 from pibls.diagnose.coverage import uncovered
+from pibls.problem.lowering import lower
+from pibls.search.evolutions.growth import untold_where_it_is_needed
 
 x, y, t = sp.symbols("x y t")
 U = sp.Function("u")
@@ -61,3 +65,43 @@ def test_a_source_beside_a_bare_side_contradicts_nothing(seed: int) -> None:
     problem = pibls.Problem(square, [source], [pibls.Dirichlet(u, 0, on=y < 1)])
     with pytest.warns(pibls.ConvergenceWarning, match=r"under-determined.* No condition holds where y = 1\."):
         assert pibls.solve(problem, seed=seed).status is pibls.Status.UNDETERMINED
+
+
+STEADY = sp.Function("u")(x, y, t)
+FLAT = pibls.Box({x: (0, 1), y: (0, 1)}).during(t, 0, 1)
+RATE, CARRIED = STEADY.diff(t), STEADY.diff(x) + STEADY.diff(y)
+HEAT = RATE - STEADY.diff(x, 2) - STEADY.diff(y, 2)
+BEGUN = pibls.Initial(STEADY, x + y)
+AT_X, AT_Y = (pibls.Dirichlet(STEADY, x + y - 2 * t, on=sp.Eq(c, 0)) for c in (x, y))
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("equation", "conditions", "told"),
+    [
+        (RATE + CARRIED, [BEGUN], False),
+        (RATE + CARRIED, [BEGUN, AT_X], False),
+        (RATE + CARRIED, [BEGUN, AT_X, AT_Y], True),
+        (RATE - (2 * x - 1) * STEADY.diff(x), [BEGUN], False),
+        (RATE + (2 * x - 1) * STEADY.diff(x), [BEGUN], True),
+        (HEAT, [BEGUN, AT_X, AT_Y], False),
+        (HEAT, [BEGUN, pibls.Dirichlet(STEADY, x + y)], True),
+    ],
+)
+def test_a_side_where_something_flows_in_needs_a_value(equation: Any, conditions: Any, told: bool) -> None:
+    """x + y satisfies all that is told, and was `converged`; others do too."""
+    solution = pibls.solve(pibls.Problem(FLAT, [equation], conditions), tol=1e-6)
+    assert solution.status is (pibls.Status.TOLERANCE if told else pibls.Status.UNDETERMINED)
+
+
+def test_where_a_coefficient_vanishes_nothing_is_needed() -> None:
+    u = sp.Function("u")(x, t)
+    line = pibls.Interval(x, 0, 1).during(t, 0, 1)
+    begun, end = pibls.Initial(u, 1 - x), pibls.Dirichlet(u, 0, on=sp.Eq(x, 1))
+    for equation, told in (
+        (u.diff(t) - x * u.diff(x, 2) - u.diff(x), True),
+        (u.diff(t) - u.diff(x, 2) - 2 / x * u.diff(x), True),
+        (u.diff(t) - u.diff(x, 2) - u.diff(x), False),
+    ):
+        problem = pibls.Problem(line, [equation], [begun, end])
+        assert untold_where_it_is_needed(lower(problem), line) != told

@@ -1,5 +1,7 @@
 """How firmly a problem holds its solution: rounding moves it near a resonance, all with a condition less."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -109,3 +111,45 @@ def test_with_all_conditions_it_is_found() -> None:
     solution = pibls.solve(problem)
     assert solution.converged
     assert abs(solution[E](0.5) - np.pi**2) < 1e-10
+
+
+w = sp.Function("w")(x)
+v = sp.Function("v")(x, y)
+LINE, SQUARE = pibls.Interval(x, 0, 1), pibls.Box({x: (0, 1), y: (0, 1)})
+K = 20 * sp.pi
+RIPPLED: dict[str, Any] = {
+    "fixed": (LINE, [u.diff(x, 2) + K**2 * u - sp.sin(2 * sp.pi * x)], [pibls.Dirichlet(u, 0)]),
+    "free": (LINE, [u.diff(x, 2) + K**2 * u - sp.cos(2 * sp.pi * x)], [pibls.Neumann(u, 0)]),
+    "ring": (LINE, [u.diff(x, 2) + K**2 * u - sp.cos(2 * sp.pi * x)], [pibls.Periodic(u, x)]),
+    "beam": (
+        LINE,
+        [u.diff(x, 4) - K**4 * u - sp.sin(2 * sp.pi * x)],
+        [pibls.Dirichlet(u, 0), pibls.Condition(u.diff(x, 2))],
+    ),
+    "system": (
+        LINE,
+        [u.diff(x) - K * w, w.diff(x) + K * u - sp.cos(2 * sp.pi * x)],
+        [pibls.Dirichlet(u, 0)],
+    ),
+    "square": (
+        SQUARE,
+        [v.diff(x, 2) + v.diff(y, 2) + 50 * sp.pi**2 * v - sp.sin(sp.pi * x) * sp.sin(sp.pi * y)],
+        [pibls.Dirichlet(v, 0)],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize("name", RIPPLED)
+def test_waves_that_are_free_are_resolved_before_anyone_is_content(name: str) -> None:
+    """sin(20πx) beside a smooth solution: 32 functions did not show it, and one solution was `converged`."""
+    solution = pibls.solve(pibls.Problem(*RIPPLED[name]))
+    assert solution.status is pibls.Status.UNDETERMINED
+
+
+@pytest.mark.parametrize(("k", "nodes"), [(64.0, 64), (500.0, 256), (1e5, 32)])
+def test_waves_that_are_held_are_resolved_too_where_that_is_cheap(k: float, nodes: int) -> None:
+    constant = pibls.Problem(LINE, [u.diff(x, 2) + k**2 * (u - 1)], [pibls.Dirichlet(u, 1)])
+    solution = pibls.solve(constant)
+    assert solution.converged
+    assert solution.nodes == nodes

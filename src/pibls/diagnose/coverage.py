@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain, Face, box_of, faces_of, time_of
+from pibls.domain import Boundary, Domain, Face, box_of, faces_of, time_of
 from pibls.problem.conditions import Initial
 from pibls.problem.statement import distinct
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pibls.problem import Problem, Region
 
 _PROBES = 64
+
+Numbers = npt.NDArray[np.intp]
 
 
 def uncovered(problem: Problem) -> tuple[str, ...]:
@@ -44,12 +47,7 @@ def bare(domain: Domain, regions: Sequence[Region]) -> tuple[str, ...]:
     rng = np.random.default_rng(0)
     found = []
     for face in faces_of(domain):
-        boundary = face.at(0.01 + 0.98 * rng.random((_PROBES, face.dimension)), rng)
-        held = np.zeros(len(boundary.points), dtype=np.bool_)
-        for region in regions:
-            held |= region.mask(boundary)
-            if region.plane() is not None and region.plane() == face.plane():
-                held |= region.holds(boundary.points)  # a side may also be named as a slice of the domain
+        held = probed(face, regions, rng)[1] > 0
         if not held.all():
             name = _name(face, domain.coordinates)
             found.append(f"part of {name}" if held.any() else name)
@@ -58,6 +56,18 @@ def bare(domain: Domain, regions: Sequence[Region]) -> tuple[str, ...]:
         if not any(plane[0] == axis for r in regions if (plane := r.plane()) is not None):
             found.append(f"{time} = {start:g}")
     return tuple(dict.fromkeys(found))
+
+
+def probed(face: Face, regions: Sequence[Region], rng: np.random.Generator) -> tuple[Boundary, Numbers]:
+    """Some points of a face, and how many of these regions hold each of them."""
+    there = face.at(0.01 + 0.98 * rng.random((_PROBES, face.dimension)), rng)
+    held = np.zeros(len(there.points), dtype=np.intp)
+    for region in regions:
+        mine = np.array(region.mask(there), dtype=np.bool_)
+        if region.plane() is not None and region.plane() == face.plane():
+            mine |= region.holds(there.points)  # a side may also be named as a slice of the domain
+        held += mine
+    return there, held
 
 
 def displaced(problem: Problem) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.diagnose.ripples import shortest
 from pibls.domain import Domain, box_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
@@ -33,6 +34,7 @@ from pibls.system.even_odd import Inversion, inversion_of
 from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
 
+_RIPPLED = 4  # places at which their coefficients are looked at
 _MEASURED = 64  # places at which the terms of the equations are looked at
 _KEPT = 32  # seeds whose points are kept for the next solve of a problem
 
@@ -166,6 +168,19 @@ class Bench:
         if known is None or known[0] is not self.lowered:
             known = self.kept["inversion"] = self.lowered, inversion_of(self.lowered, self.domain)
         found: Inversion | None = known[1]
+        return found
+
+    @property
+    def ripples(self) -> float:
+        """The shortest waves that solve the equations by themselves, 1/ξ of half the box; asked for once."""
+        if not self.lowered.is_linear or self.evolution is not None or self.lowered.dimension > 2:
+            return 0.0
+        if "ripples" not in self.kept:
+            inside = [r for r in self.lowered.residuals if r.region.is_inside]
+            given = [Known.of(r, self.held_out[r.region], self.known).coefficients for r in inside]
+            some = [c[:, :: max(c.shape[1] // _RIPPLED, 1)] for c in given]
+            self.kept["ripples"] = shortest(self.lowered, some, self.box)
+        found: float = self.kept["ripples"]
         return found
 
     @property

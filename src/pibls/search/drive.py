@@ -34,7 +34,7 @@ from pibls.search.estimate import (
     unknowns_at,
 )
 from pibls.search.evolution import surplus_of
-from pibls.search.evolutions.growth import growth_of, told_at_outflow
+from pibls.search.evolutions.growth import growth_of, told_at_outflow, untold_where_it_is_needed
 from pibls.search.loop import Search
 from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
@@ -105,6 +105,11 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         problem.derived["growth"] = growth_of(lowered, domain)
     if problem.derived["growth"] is not None:
         return _unstable(problem, request, budget)
+    if "untold" not in problem.derived:
+        problem.derived["untold"] = untold_where_it_is_needed(lowered, domain)
+    if problem.derived["untold"]:
+        answer = _searched(_bench(problem, request), request, _few(problem, budget), None, divided=False)
+        return replace(answer, status=Status.UNDETERMINED, estimator=lambda: UNCHECKED)
     if "imbalance" not in problem.derived:
         problem.derived["imbalance"] = imbalance_of(lowered, domain)
     if problem.derived["imbalance"] is not None:
@@ -170,11 +175,15 @@ def _unstable(problem: Problem, request: Request, budget: Budget) -> Answer:
 
 def _unbalanced(problem: Problem, request: Request, budget: Budget) -> Answer:
     """What has no solution, whatever the functions: a few waves come as close as they can."""
-    few = replace(budget, max_nodes=min(budget.max_nodes, LOOP.few * lower(problem).unknowns))
-    answer = _searched(_bench(problem, request), request, few, None, divided=False)
+    answer = _searched(_bench(problem, request), request, _few(problem, budget), None, divided=False)
     found: Imbalance = problem.derived["imbalance"]
     notes = answer.notes | {"imbalance": (found.name, found.sources, found.through)}
     return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
+
+
+def _few(problem: Problem, budget: Budget) -> Budget:
+    """The same for a few waves."""
+    return replace(budget, max_nodes=min(budget.max_nodes, LOOP.few * lower(problem).unknowns))
 
 
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:

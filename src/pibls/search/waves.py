@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.basis.scale import scale_for
 from pibls.diagnose.coverage import bare
 from pibls.search.agreement import are_the_same, compared
 from pibls.search.attempt import Attempt, attempt, misfits
@@ -280,6 +281,8 @@ class WavePlan(Plan):
         # Beside corners of systems residuals stop to fall before the solution does.
         settled = last is not None and self._left(limits.flat, now, last) < now.relative < limits.holds
         enough = stale or (settled and bool(self.extra.fields))
+        if not (at_limit or stale or self._shows_ripples(now)):
+            return
         if not (flat or at_limit or enough or self._promising(now, last)):
             return
         other, fall = last, 1.0 if last is None else min(1.0, now.relative / max(last.relative, 1e-300))
@@ -320,6 +323,15 @@ class WavePlan(Plan):
             self.status = Status.TOLERANCE
         elif flat:
             self.status = Status.FLOOR
+
+    def _shows_ripples(self, now: Attempt) -> bool:
+        """Whether waves that solve the equations by themselves are resolved, where that is cheap.
+
+        Sine of 20πx beside a smooth solution of u'' + (20π)²u = f is not seen by 32 functions.
+        """
+        d, own = self.bench.lowered.dimension, self.bench.ripples
+        cheap = own <= scale_for("waves", WAVES.rippled, d) if own else False
+        return not cheap or own <= scale_for("waves", self._width(now), d)
 
     def _note_rounding(self, second: Attempt) -> None:
         """What rounding does to the solution is no secret to any plan."""

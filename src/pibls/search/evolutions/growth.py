@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import Domain, box_of
+from pibls.diagnose.coverage import probed
+from pibls.domain import Domain, box_of, faces_of
 from pibls.problem.lowering import LoweredProblem, Residual
 from pibls.problem.regions.points import Points
 from pibls.search.evolution import Evolution, evolution_of
@@ -86,6 +87,9 @@ def _rate(
     return float((rates if evolution.forward else -rates).max())
 
 
+_NEEDED = 1e-6  # of the coefficients: what vanishes at a side asks for nothing there
+
+
 def told_at_outflow(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
     """The values that are given where u_t + b·∇u + … = 0 carries everything out of the domain."""
     evolution = evolution_of(lowered, domain)
@@ -114,3 +118,47 @@ def told_at_outflow(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
         if len(X) and bool((speed > 0).all()):
             out.append(i)
     return tuple(out)
+
+
+def untold_where_it_is_needed(lowered: LoweredProblem, domain: Domain) -> bool:
+    """Whether nothing is told of a part of the boundary where u_t + b·∇u - ∇·(a∇u) + … = 0 needs a value.
+
+    Something flows in there (b·n < 0), or the equation is of the second order across it. Where coefficients
+    vanish or are infinite, as at r = 0, nothing is needed.
+    """
+    evolution = evolution_of(lowered, domain)
+    inside = [r for r in lowered.residuals if r.region.is_inside]
+    if evolution is None or lowered.unknowns != 1 or len(inside) != 1 or lowered.dimension < 2:
+        return False
+    (equation,), axis = inside, evolution.axis
+    order = max(sum(j.alpha) for j in equation.jets)
+    told = [
+        r.region
+        for i, r in enumerate(lowered.residuals)
+        if not r.region.is_inside and i not in evolution.beginning
+    ]
+    if order > 2 or any(any(j.alpha) for j in equation.nonlinear) or not all(r.is_boundary for r in told):
+        return False
+    rng = np.random.default_rng(0)
+    looked = [probed(face, told, rng) for face in faces_of(domain)]
+    if any((held > 1).any() for _, held in looked):
+        return False  # two conditions at one end may stand for those of both
+    for there, held in looked:
+        X, normals = there.points[held == 0], there.normals[held == 0]
+        if not len(X):
+            continue
+        with np.errstate(all="ignore"):
+            a = equation.coefficients(X, np.zeros_like(X), equation.known_data(X))
+        across, rate, sizes = np.zeros(len(X)), np.zeros(len(X)), np.zeros(len(X))
+        for j, c in zip(equation.linear, a, strict=True):
+            if j.alpha[axis]:
+                rate = rate + c
+            elif sum(j.alpha) == order:
+                across = across + c * np.prod(normals ** np.array(j.alpha), axis=1)
+            sizes = sizes + np.abs(c)
+        # Of the first order what flows in, of the second whatever goes across.
+        forwards = np.sign(rate) * (1.0 if evolution.forward else -1.0)
+        needed = -across * forwards if order == 1 else np.abs(across)
+        if bool((np.isfinite(sizes) & (needed > _NEEDED * sizes)).any()):
+            return True
+    return False

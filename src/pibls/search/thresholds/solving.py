@@ -123,6 +123,8 @@ class WaveThresholds:
     hope: float = 3.0  # times its own work: what is said to be left where nothing tells
     long: float = 200.0
     """What corners of a nonlinear system take, which cells divided towards them do far sooner."""
+    rippled: int = 1024
+    """Functions at most that are spent on waves that may be free: 160 across a line, 7 across a square."""
     choosing: int = 2  # widths at which the share of functions of few coordinates is chosen
 
 
