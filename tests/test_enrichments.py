@@ -235,7 +235,11 @@ def test_how_many_solutions_are_kept(count: int, remembered: bool, monkeypatch: 
     said: list[int] = []
     basis = SimpleNamespace(size=4)
     side = SimpleNamespace(
-        basis=basis, space=None, solve=lambda *_: (np.zeros((2, 1)), 1), remember=lambda *_: said.append(1)
+        basis=basis,
+        space=None,
+        solve=lambda *_: (np.zeros((2, 1)), 1),
+        remember=lambda *_: said.append(1),
+        is_held=lambda *_: True,
     )
     judge = SimpleNamespace(unknowns=1, values=lambda *_: (np.zeros((1, 2, 1)),), residuals=lambda *_: [{}])
     kept: Any = SimpleNamespace(
@@ -243,6 +247,7 @@ def test_how_many_solutions_are_kept(count: int, remembered: bool, monkeypatch: 
         judge=judge,
         places=[np.zeros(1)] * count,
         last=None,
+        bench=None,
         _combined=lambda *_: None,
         _judged=lambda *_: object(),
     )
@@ -337,8 +342,7 @@ def test_too_many_corners_of_a_system_are_none(
 
 @pytest.mark.parametrize(("away", "close"), [(0.1, True), (0.6, False)])
 def test_a_piece_beyond_a_seam(away: float, close: bool) -> None:
-    tree = SimpleNamespace(query=lambda _: (away, 0))
     box = np.array([[0.0, 0.6], [0.0, 0.8]])
-    division = SimpleNamespace(box=lambda _: box, trees=[tree])
+    division = SimpleNamespace(box=lambda _: box, samples=[np.array([[2.0, 0.0], [0.0, away]])])
     materials: Any = SimpleNamespace(division=division)
     assert wedged._is_close(np.zeros(2), 0, materials) is close

@@ -185,7 +185,8 @@ def left_at_sides(
     seen = between_of(st, U, beginning, lines.highest, h, places.evolution.orders, at)
     sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
     out = 0.0
-    for g in lines.groups[len(places.equations) :]:
+    # Of an integral only all groups of its name together say something.
+    for g in (g for g in lines.groups[len(places.equations) :] if g.weights is None):
         natural = natural_of(places, found, sizes, h, g)
         noise = noise_of(places, found, left * sizes, (h, st.count), g)
         ((r, size),) = Lines(*lines.extent, (g,), lines.highest).at(t + h * at).judged(seen, natural, noise)
