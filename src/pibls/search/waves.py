@@ -330,8 +330,9 @@ class WavePlan(Plan):
         Sine of 20πx beside a smooth solution of u'' + (20π)²u = f is not seen by 32 functions.
         """
         d, own = self.bench.lowered.dimension, self.bench.ripples
-        cheap = own <= scale_for("waves", WAVES.rippled, d) if own else False
-        return not cheap or own <= scale_for("waves", self._width(now), d)
+        if self.extra or self.bench.pieced is not None or own > scale_for("waves", WAVES.rippled, d):
+            return True  # what is singular in a corner has waves of its own
+        return own <= scale_for("waves", self._width(now), d)
 
     def _note_rounding(self, second: Attempt) -> None:
         """What rounding does to the solution is no secret to any plan."""
