@@ -205,3 +205,13 @@ def test_it_is_saved_loaded_and_differentiated(tmp_path: Path) -> None:
     above, below = (pibls.solve(problem.at(k=2.0 + h))(0.31, 0.42) for h in (1e-4, -1e-4))
     assert solution.sensitivity(k)(0.31, 0.42) == pytest.approx((above - below) / 2e-4, abs=1e-8)
     assert solution.evaluate(u.diff(x), 0.1, 0.2) == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("stop", "pieces", "each"), [(1, 5, 128), (3, 11, 92), (5, 17, 72)])
+def test_many_pieces_begin_with_fewer_functions_each(stop: int, pieces: int, each: int) -> None:
+    problem = string(stop, sp.Min(x, (1 - x) / 3))
+    found = materials_of(problem)
+    assert found is not None
+    assert len(found) == pieces
+    solution = pibls.solve(problem, tol=1e-6)
+    assert solution.history[0].nodes == pieces * each

@@ -33,7 +33,7 @@ _KINKED = 3
 """A jump of at most that derivative is what an evolution is divided for."""
 _REAL = 1e-7  # of the largest speed; double roots are known to half of the digits
 _LINES = 40
-_TILES = 30
+_TILES = 50
 """Polygons at most: their functions are one dense matrix."""
 
 

@@ -75,7 +75,8 @@ class WavePlan(Plan):
         if self.bench.tol >= self.bench.limits.loose and self.bench.lowered.dimension > 1:
             first = 7 * first // 8  # a loose tolerance is met by fewer functions
         if self.bench.pieced is not None:
-            first = int(first * self.bench.pieced.blocks)
+            blocks = self.bench.pieced.blocks
+            first = int(min(first * blocks, max(WAVES.together, WAVES.each * blocks)))
         if self.now is None:
             return min(first, self._most)
         width = self._width(self.now)

@@ -123,6 +123,9 @@ class WaveThresholds:
     hope: float = 3.0  # times its own work: what is said to be left where nothing tells
     long: float = 200.0
     """What corners of a nonlinear system take, which cells divided towards them do far sooner."""
+    together: int = 1024
+    """Functions in all pieces to begin with: of twenty polygons 128 each take 2 s, …"""
+    each: int = 72  # … but no fewer than that many
     rippled: int = 1024
     """Functions at most that are spent on waves that may be free: 160 across a line, 7 across a square."""
     choosing: int = 2  # widths at which the share of functions of few coordinates is chosen
