@@ -1,7 +1,7 @@
 """What a loose tolerance costs beside a tight one: `python -m benchmarks.loose`.
 
-TC-4 to TC-8 at tol = 1e-4 and 1e-10, medians of 20 solves each in a warm process, by turns, in milliseconds of the
-processor, one thread; and the first solve of each in a process of its own, all imports included.
+TC-4 to TC-8 at tol = 1e-4 and 1e-10, medians of 20 solves each in a warm process, by turns, in milliseconds
+of the processor, one thread; and the first solve of each in a process of its own, all imports included.
 """
 
 from __future__ import annotations

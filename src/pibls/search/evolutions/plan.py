@@ -248,8 +248,7 @@ class WindowPlan(Plan):
             count = max(FOLLOWING.times, int(share * window.space.nodes / len(boxes)))
             U, more = spread(count, d, 7), spread(FOLLOWING.cornered * count, d, 7)
             for box in boxes:
-                divided = d > 2 and len(boxes) > 1
-                V = towards_ends(U, more, box, bench.box, e.axis) if divided else U
+                V = towards_ends(U, more, box, bench.box, e.axis) if d > 2 else U
                 X = box[:, 0] + (box[:, 1] - box[:, 0]) * V
                 X[:, e.axis] = window.start + (window.stop - window.start) * V[:, e.axis]
                 parts.append(X)
