@@ -281,7 +281,7 @@ def test_three_coordinates_of_space() -> None:
 
 
 def test_two_solutions_in_a_cube_are_compared_where_they_differ() -> None:
-    """Of many functions few places were left, none of them close to a side: 3e-11 beside an error of 8e-11."""
+    """Of many functions few places were left, none close to a side: 3e-11 beside an error of 8e-11."""
     w, age = sp.Function("w")(x, y, z, t), 5 * t + 1
     exact = age ** sp.Rational(-3, 2) * sp.exp(-5 * (x**2 + y**2 + z**2) / (2 * age))
     left = w.diff(t) - (w.diff(x, 2) + w.diff(y, 2) + w.diff(z, 2)) / 2
