@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pibls.arrays import Array, Mask
 from pibls.domain.cuts import CutLine
+from pibls.domain.divided import Numbers
 from pibls.domain.face import ON, Boundary, Face
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
 
-Numbers = npt.NDArray[np.intp]
 Kind = Callable[[Array], Numbers]
 """What each point is made of, as a number."""
 
@@ -101,36 +100,6 @@ class Parts:
             self.trees[among] = cKDTree(np.concatenate([self.samples[p] for p in among]))
         owners = np.repeat(among, [len(self.samples[p]) for p in among])
         return np.asarray(owners[self.trees[among].query(X)[1]])
-
-
-class Divided(Protocol):
-    """A domain in pieces."""
-
-    @property
-    def domain(self) -> Domain:
-        """What is divided."""
-
-    @property
-    def samples(self) -> Sequence[Array]:
-        """Points of each piece."""
-
-    def __len__(self) -> int:
-        """How many pieces there are."""
-
-    def locate(self, X: Array) -> Numbers:
-        """The piece of each point."""
-
-    def box(self, piece: int) -> Array:
-        """A box (d, 2) around a piece."""
-
-    def is_between(self, X: Array) -> Mask:
-        """Which points lie where what is given may jump."""
-
-    def gaps(self, piece: int) -> tuple[tuple[tuple[float, ...], float], ...]:
-        """(centre, radius) of circles or spheres in its holes and notches."""
-
-    def are_alike(self, p: int, q: int) -> bool:
-        """Whether two pieces are of one kind: what is between them is a seam."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.cuts import CutLine
-from pibls.domain.division import Numbers
+from pibls.domain.divided import Numbers
 from pibls.domain.face import Face
 from pibls.domain.protocol import Domain, box_of
 

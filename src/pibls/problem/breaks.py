@@ -17,7 +17,6 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain.face import bisected
 from pibls.errors import ProblemError
-from pibls.problem.bells import Suspects, narrow_places
 from pibls.problem.form import Delta, Form, Jet, Language, Variables
 from pibls.problem.program import program
 from pibls.problem.switches import Switch
@@ -132,31 +131,17 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
         held = [f.form for f in form.fluxes if f.axis in axes]
         sides = sides_of(switch, place)
         if switch.hidden:
-            every = [*_terms(form), *(e for f in held for e in _terms(f))]
+            every = [*terms_of(form), *(e for f in held for e in terms_of(f))]
             if sides is None or not jumps(every, sides, place, bounded=True):
                 continue
-        flux = sides is not None and any(jumps(_terms(f), sides, place) for f in held)
+        flux = sides is not None and any(jumps(terms_of(f), sides, place) for f in held)
         if len(axes) == 1:
-            found |= Breaks(tuple(Plane(axes[0], x, flux) for x in _levels(g, switch.whole, axes[0], place)))
+            found |= Breaks(
+                tuple(Plane(axes[0], x, flux) for x in levels_of(g, switch.whole, axes[0], place))
+            )
         elif sides is not None:
             found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
     return found
-
-
-def suspects_of(forms: Sequence[Form], place: SwitchBox) -> Suspects:
-    """What may be too narrow to be seen in some statements, at some values of the parameters."""
-    v = place.variables
-    return Suspects.of([e for form in forms for e in _given(form)], v.coordinates, v.parameters)
-
-
-def narrow_in(form: Form, place: SwitchBox) -> Breaks:
-    """Around what is too narrow to be seen."""
-    levels: dict[tuple[int, float], None] = {}
-    for e in map(place.fixed, _given(form)):
-        levels |= narrow_places(
-            e, place.variables.coordinates, place.box, lambda g, axis: _levels(g, False, axis, place)
-        )
-    return Breaks(tuple(Plane(axis, level, flux=False) for axis, level in sorted(levels)))
 
 
 def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
@@ -254,7 +239,7 @@ def _source(delta: Delta, place: SwitchBox) -> Source:
     return Source(tuple((axis, float(place.fixed(level))) for axis, level in delta.planes), delta.strength)
 
 
-def _levels(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
+def levels_of(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
     """The zeros of a function of one coordinate inside the box, or where it is a whole number."""
     low, high = (float(v) for v in place.box[axis])
     x = place.variables.coordinates[axis]
@@ -368,11 +353,7 @@ def sides_of(switch: Switch, place: SwitchBox) -> tuple[Array, Array] | None:
     return bisected(lambda c: ~side(c)[:, None], a, b, 44)
 
 
-def _given(form: Form) -> list[Any]:
-    return [e for part in (form, *(f.form for f in form.fluxes)) for e in _terms(part)]
-
-
-def _terms(form: Form) -> list[Any]:
+def terms_of(form: Form) -> list[Any]:
     return [form.rest, *(a for _, a in form.slopes)]
 
 

@@ -19,7 +19,8 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import Array
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
 from pibls.domain.cuts import seams_of, walls_of
-from pibls.domain.division import Divided, Division, Numbers
+from pibls.domain.divided import Divided, Numbers
+from pibls.domain.division import Division
 from pibls.domain.extruded import Extruded
 from pibls.domain.level import Level
 from pibls.domain.piece import Piece
