@@ -37,8 +37,8 @@ from benchmarks.measure import resident, threads
 from pibls.basis.scale import scale_for
 from pibls.linalg import block_qr
 from pibls.linalg.spread import Spread, Strip
-from pibls.search.bench import Bench
 from pibls.search.cells.divided import cell_system
+from pibls.search.judging.bench import Bench
 from pibls.solver import GaussNewton
 from pibls.space import Cells
 

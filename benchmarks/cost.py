@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import table, threads, timed
 from pibls.domain import box_of
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.system.points import place
 from pibls.system.system import assemble
 

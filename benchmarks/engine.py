@@ -28,9 +28,9 @@ from pibls.linalg import distributed
 from pibls.linalg.engine import HERE, Here, Share
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system, ties_of
+from pibls.search.judging.bench import Bench
 from pibls.solver import GaussNewton
 from pibls.space import Cells, CellTree
 from pibls.system.cells import divided

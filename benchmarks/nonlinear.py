@@ -19,7 +19,7 @@ from pibls.arrays import Array
 from pibls.cases.case import Case
 from pibls.domain import box_of
 from pibls.problem import Jet
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.solver.protocol import linear_start
 from pibls.space import Whole
 from pibls.system.points import place

@@ -9,13 +9,13 @@ import numpy as np
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench
 from pibls.search.budget import Budget
-from pibls.search.estimate import Norms
-from pibls.search.probe import Probed
-from pibls.search.waves import WavePlan
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import Norms
+from pibls.search.judging.probe import Probed
+from pibls.search.waves.plan import WavePlan
 from pibls.solver import Outcome
 from pibls.status import Status
 

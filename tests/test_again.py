@@ -8,9 +8,9 @@ import sympy as sp
 
 import pibls
 from pibls.linalg.patience import asked
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.attempt import attempt
-from pibls.search.bench import Bench
+from pibls.search.judging.bench import Bench
 
 t = sp.Symbol("t")
 v = sp.Function("v")(t)

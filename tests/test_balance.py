@@ -9,7 +9,7 @@ import sympy as sp
 
 import pibls
 from pibls.diagnose.balance import imbalance_of
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 
 x, y, z = sp.symbols("x y z")
 u, v, p = (sp.Function(name)(x, y) for name in "uvp")

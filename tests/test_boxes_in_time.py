@@ -11,8 +11,7 @@ from scipy.special import erf
 
 import pibls
 from pibls.problem import Jet
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.beginning import Beginning, moved
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.grading import Grading
@@ -20,6 +19,7 @@ from pibls.search.evolutions.growth import growth_of
 from pibls.search.evolutions.newton import WindowSolver
 from pibls.search.evolutions.plan import towards_ends
 from pibls.search.evolutions.resolution import Resolution
+from pibls.search.judging.bench import Bench
 from pibls.solver.stages import stages
 from pibls.system.axial import Axial
 from pibls.system.lines import Lines

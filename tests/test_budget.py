@@ -9,14 +9,14 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners import clashes
-from pibls.diagnose.wedges import wedges_of
+from pibls.diagnose.corners.clashes import clashes
+from pibls.diagnose.corners.wedges import wedges_of
 from pibls.linalg.patience import asked
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search import budget as budgets
-from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.evolutions.room import RoomPlaces
+from pibls.search.judging.bench import Bench
 
 
 class Clock:

@@ -11,10 +11,10 @@ import sympy as sp
 import pibls
 from pibls.domain import Boundary, faces_of
 from pibls.domain.crossings import crossings
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system
 from pibls.search.cells.sizes import NODES, Sized, grid_for, waves_in
+from pibls.search.judging.bench import Bench
 from pibls.search.rates import sites, towards, waves_across
 from pibls.solver import GaussNewton
 from pibls.space import CellTree
@@ -181,7 +181,7 @@ def test_where_the_time_is_over_the_last_division_tells_of_the_error(rounds: int
     """-Δu = 1 is singular in the corners of a square: the error is largest there."""
     from pibls.search.budget import Budget
     from pibls.search.cells.plan import CellPlan
-    from pibls.search.estimate import unknowns_at
+    from pibls.search.judging.estimate import unknowns_at
 
     plan = CellPlan(bench(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))
     plan.advance()

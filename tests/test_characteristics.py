@@ -13,8 +13,8 @@ import sympy as sp
 
 import pibls
 from pibls.domain.tiling import Tiling
-from pibls.problem.characteristics import characteristics_of
-from pibls.problem.materials import materials_of
+from pibls.problem.breaks.characteristics import characteristics_of
+from pibls.problem.breaks.materials import materials_of
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.system.points import PointSet, place
 
 x, y, z, t = sp.symbols("x y z t")

@@ -11,8 +11,8 @@ import pytest
 
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
-from pibls.search.probe import Probed, probed
-from pibls.search.waves import WavePlan
+from pibls.search.judging.probe import Probed, probed
+from pibls.search.waves.plan import WavePlan
 from pibls.solver import GaussNewton, TrustRegion
 from tests.made import found, plan
 

@@ -12,13 +12,13 @@ import sympy as sp
 
 import pibls
 from pibls.basis import Singular
-from pibls.diagnose import ends, junctions, singular, wedges
-from pibls.diagnose.ends import meetings, opened
-from pibls.diagnose.pencil import Tie
-from pibls.diagnose.singular import VALUES, Corner, corners_of, functions_at
+from pibls.diagnose.corners import ends, junctions, singular, wedges
+from pibls.diagnose.corners.ends import meetings, opened
+from pibls.diagnose.corners.pencil import Tie
+from pibls.diagnose.corners.singular import VALUES, Corner, corners_of, functions_at
 from pibls.domain import Boundary, faces_of
-from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of
+from pibls.problem.breaks.materials import materials_of
+from pibls.problem.forms.lowering import lower
 from tests.test_diagnoses import laplacian, poisson
 from tests.test_pencil import ELASTIC, LAPLACE, STOKES, free, pencil, values
 

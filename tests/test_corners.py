@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners import clashes
+from pibls.diagnose.corners.clashes import clashes
 from pibls.search.sided import with_divided_sides
 from tests.test_gallery import common
 

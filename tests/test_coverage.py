@@ -9,7 +9,7 @@ import sympy as sp
 
 import pibls
 from pibls.diagnose.coverage import uncovered
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.growth import untold_where_it_is_needed
 
 x, y, t = sp.symbols("x y t")

@@ -11,12 +11,12 @@ import sympy as sp
 from scipy import special
 
 import pibls
-from pibls.diagnose.holes import outer_faces
+from pibls.diagnose.holes.holes import outer_faces
 from pibls.diagnose.layers import Layers, layers_of
 from pibls.problem import Jet
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference
+from pibls.search.judging.bench import Bench
 from pibls.search.rates import walls_of
 from pibls.space import CellTree
 

@@ -15,20 +15,20 @@ import sympy as sp
 import pibls
 from pibls.basis import Waves
 from pibls.domain import box_of
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search import attempt as attempts
-from pibls.search import starts
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench, _at_the_end
 from pibls.search.budget import Budget
 from pibls.search.counts import default_points
-from pibls.search.coupled import coupled
-from pibls.search.estimate import ErrorEstimate, unknowns_at
-from pibls.search.family import WaveFamily
-from pibls.search.look import extremes
+from pibls.search.judging.bench import Bench, _at_the_end
+from pibls.search.judging.estimate import ErrorEstimate, unknowns_at
+from pibls.search.judging.look import extremes
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
-from pibls.search.waves import WavePlan
+from pibls.search.starts import harmonic as starts
+from pibls.search.waves.coupled import coupled
+from pibls.search.waves.family import WaveFamily
+from pibls.search.waves.plan import WavePlan
 from pibls.search.work import dense, divided, eliminated, multiplied
 from pibls.solver import GaussNewton, Outcome
 from pibls.status import Status

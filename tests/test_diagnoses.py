@@ -11,8 +11,9 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose import corners
-from pibls.diagnose.holes import (
+from pibls.diagnose.corners import clashes as corners
+from pibls.diagnose.corners.symbol import _clusters, symbol_of
+from pibls.diagnose.holes.holes import (
     Around,
     Hole,
     HoleFunctions,
@@ -21,12 +22,11 @@ from pibls.diagnose.holes import (
     holes_of,
     outer_faces,
 )
-from pibls.diagnose.images import Image, Mirror, mirrored
+from pibls.diagnose.holes.images import Image, Mirror, mirrored
+from pibls.diagnose.holes.rims import area, centres_in, flux
 from pibls.diagnose.layers import Layers, layers_of
-from pibls.diagnose.rims import area, centres_in, flux
-from pibls.diagnose.symbol import _clusters, symbol_of
 from pibls.domain import faces_of
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.singular.enrich import _fewer
 from tests.test_pencil import LAPLACE, PLATE, STOKES, XX, YY
 

@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.growth import growth_of
 
 x, y, t = sp.symbols("x y t")

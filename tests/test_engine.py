@@ -18,9 +18,9 @@ from pibls.linalg.engine import HERE, BytesAsked, Here, Share, TooLargeError
 from pibls.linalg.fronts import FrontPlan, Rest, eliminate, planned
 from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system
+from pibls.search.judging.bench import Bench
 from pibls.search.progress import _told
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree

@@ -13,11 +13,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.holes import Around
-from pibls.diagnose.singular import VALUES, Corner, corners_of
+from pibls.diagnose.corners.singular import VALUES, Corner, corners_of
+from pibls.diagnose.holes.holes import Around
 from pibls.domain import Boundary
 from pibls.errors import ProblemError
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.pieces.family import PieceFamily
 from pibls.search.pieces.pieced import Pieced
 from pibls.search.singular import enrich, wedged

@@ -10,11 +10,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.budget import Budget
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, at_least, estimated, unknowns_at
-from pibls.search.waves import WavePlan
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, at_least, estimated, unknowns_at
+from pibls.search.waves.plan import WavePlan
 
 x, y, t = sp.symbols("x y t")
 

@@ -10,11 +10,11 @@ import sympy as sp
 import pibls
 from pibls.linalg import Levered, RidgeQR
 from pibls.linalg.even_odd import EvenOdd
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.attempt import attempt, drawn, system_in
-from pibls.search.bench import Bench
 from pibls.search.counts import default_points
-from pibls.search.probe import probed_at
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.probe import probed_at
 from pibls.solver import GaussNewton
 from pibls.space import Whole
 from pibls.system.even_odd import EvenOddSystem, inversion_of

@@ -14,13 +14,13 @@ import pibls
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, box_of, owned
 from pibls.problem import statement as problem_module
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 from pibls.search.attempt import attempt
-from pibls.search.bench import Bench
 from pibls.search.budget import Budget
-from pibls.search.estimate import ErrorEstimate
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import ErrorEstimate
 from pibls.search.loop import Search
 from pibls.search.plan import Offer, Plan
 from pibls.status import Status

@@ -13,9 +13,9 @@ import sympy as sp
 
 import pibls
 from pibls.basis import Annular
-from pibls.diagnose.holes import Around, holes_of
+from pibls.diagnose.holes.holes import Around, holes_of
 from pibls.domain import frame
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.space import CellTree
 from pibls.system.traces import Trace, Wanted, tied
 

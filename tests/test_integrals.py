@@ -14,11 +14,11 @@ from pibls.domain.quadrature import rule_boundary, rule_inside, settled
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text
 from pibls.problem import Jet
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.budget import Budget
 from pibls.search.cells.plan import CellPlan
-from pibls.search.guess import guess_of
+from pibls.search.judging.bench import Bench
+from pibls.search.starts.guess import guess_of
 from pibls.status import Status
 
 x, y, z, r, t = sp.symbols("x y z r t")

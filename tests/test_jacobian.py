@@ -17,7 +17,7 @@ from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec
 from pibls.domain import box_of
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, lower
+from pibls.problem.forms.lowering import LoweredProblem, lower
 from pibls.space import Whole
 from pibls.system.judging import residuals_at
 from pibls.system.points import PointSet, place

@@ -17,7 +17,7 @@ from pibls.basis.activation import ACTIVATIONS, Activation, activation
 from pibls.basis.broad import BroadBasis, orthonormal
 from pibls.basis.layer import Layer
 from pibls.basis.sparse import lasso, refine
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.space import Whole
 from pibls.system.points import place
 from pibls.system.system import assemble

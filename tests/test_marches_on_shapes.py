@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions import beginning
 from pibls.search.evolutions.contraction import Contraction
 from pibls.search.evolutions.followed import Demand

@@ -12,9 +12,9 @@ import sympy as sp
 
 import pibls
 from pibls.basis import Mirrored, Waves
-from pibls.problem.laws import law_at
-from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of
+from pibls.problem.breaks.laws import law_at
+from pibls.problem.breaks.materials import materials_of
+from pibls.problem.forms.lowering import lower
 from pibls.search.pieces.pieced import Pieced
 
 x, y, z, t = sp.symbols("x y z t")

@@ -13,7 +13,7 @@ from scipy.special import erf
 
 import pibls
 from pibls.basis import ProductBasis
-from pibls.diagnose.corners import clashes
+from pibls.diagnose.corners.clashes import clashes
 from pibls.solver.stages import stages
 
 x, t = sp.symbols("x t")

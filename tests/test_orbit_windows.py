@@ -10,12 +10,12 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.budget import Budget
-from pibls.search.estimate import ErrorEstimate
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.march import Course
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import ErrorEstimate
 from pibls.search.orbits import shadow as shadows
 from pibls.search.orbits.orbit import Orbit
 from pibls.search.orbits.plan import OrbitPlan, _with_rounding, setting_of

@@ -18,10 +18,10 @@ from numpy.polynomial import legendre
 import pibls
 from pibls.basis import Chebyshev
 from pibls.basis.radau import Radau
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.budget import Budget
 from pibls.search.evolutions.followed import LATE, Demand
+from pibls.search.judging.bench import Bench
 from pibls.search.orbits.orbit import Orbit
 from pibls.search.orbits.plan import OrbitPlan, setting_of
 

@@ -8,7 +8,7 @@ import sympy as sp
 
 import pibls
 from pibls.io import parse_problem, problem_text
-from pibls.problem.lowering import LoweredProblem, lower
+from pibls.problem.forms.lowering import LoweredProblem, lower
 from tests.effort import calls_of
 
 x, t, k, c = sp.symbols("x t k c")

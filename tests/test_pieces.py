@@ -13,8 +13,7 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
 from pibls.search.boxes import plan as product_plans
 from pibls.search.boxes.axes import _falls_as_power, _finer, first_axes, tail_of
 from pibls.search.boxes.plan import ProductPlan, _looked_at
@@ -23,7 +22,8 @@ from pibls.search.cells import plan as cellular
 from pibls.search.cells.plan import CellPlan
 from pibls.search.cells.seams import Seams
 from pibls.search.cells.sizes import NODES, Sized, first_level, waves_in
-from pibls.search.estimate import ErrorEstimate
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import ErrorEstimate
 from pibls.search.rates import LayerPlane, Walls, _samples, sites, towards, walls_of, waves_across
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree, graded

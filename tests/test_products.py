@@ -16,7 +16,7 @@ from pibls.basis.local import LocalSplines
 from pibls.basis.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.space import Lattice
 from pibls.system.boxed import Boxed
 from pibls.system.condensed import Condensed

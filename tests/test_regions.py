@@ -13,7 +13,7 @@ from pibls.arrays import Array
 from pibls.domain import Domain, between, box_of, faces_of, has_sides, leaves_of, space_of, time_of, within
 from pibls.notebook.wording import PlainPen
 from pibls.problem import Inside, Pair, Part, Region, Scattered, Slice, Spot
-from pibls.problem.region import probe
+from pibls.problem.regions.on import probe
 from tests.solved import Ring
 
 x, y, t = sp.symbols("x y t")

@@ -14,12 +14,12 @@ from scipy.special import jn_zeros, jv
 import pibls
 from pibls.basis import DegreeBasis, EvolvingBasis
 from pibls.domain.gauss import in_round_ball
-from pibls.problem.lowering import lower
-from pibls.search.bench import Bench
-from pibls.search.estimate import unknowns_at
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.room import RoomPlaces
 from pibls.search.evolutions.rooms import RoomFollower
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import unknowns_at
 from pibls.system.projected import Projection
 
 x, y, t = sp.symbols("x y t")

@@ -13,7 +13,7 @@ from pibls.domain import box_of, space_of
 from pibls.errors import ProblemError
 from pibls.io.problem_file import parse_problem
 from pibls.io.writing import problem_text
-from pibls.problem.materials import materials_of
+from pibls.problem.breaks.materials import materials_of
 
 x, y, z, r, t = sp.symbols("x y z r t")
 DISK = pibls.Disk((x, y), (0.5, 0.5), 0.2)

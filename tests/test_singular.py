@@ -13,9 +13,9 @@ from scipy import special
 
 import pibls
 from pibls.basis import Singular, Tip
-from pibls.diagnose.singular import corners_of
+from pibls.diagnose.corners.singular import corners_of
 from pibls.errors import ProblemError
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)

@@ -12,10 +12,10 @@ import pibls
 from pibls.arrays import Array
 from pibls.linalg import Levered, LinearSolver
 from pibls.linalg.matrix import Matrix, norms
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.attempt import drawn, system_in
-from pibls.search.bench import Bench
 from pibls.search.counts import default_points
+from pibls.search.judging.bench import Bench
 from pibls.solver import Method
 from pibls.solver.protocol import Equations
 from pibls.system.system import System

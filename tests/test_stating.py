@@ -8,8 +8,8 @@ import numpy as np
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
-from pibls.problem.program import program
+from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.program import program
 from tests.effort import calls_of
 
 

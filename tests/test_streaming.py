@@ -19,7 +19,7 @@ from pibls.linalg import Factorization, LinearSolver
 from pibls.linalg.matrix import Matrix, is_finite, norms
 from pibls.linalg.rows import Rows
 from pibls.linalg.streamed_qr import StreamedFactorization, reduced
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.solver import Method
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.trust_region import Triangle

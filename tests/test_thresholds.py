@@ -10,19 +10,20 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search import attempt as attempts
-from pibls.search import drive, waves
+from pibls.search import drive
 from pibls.search.attempt import Attempt
 from pibls.search.cells.plan import CellPlan
 from pibls.search.cells.sizes import Sized
 from pibls.search.drive import _lost, rescaled
-from pibls.search.estimate import ErrorEstimate, Where, estimated
 from pibls.search.evolution import evolution_of
 from pibls.search.evolutions.followed import Demand
-from pibls.search.family import WaveFamily
+from pibls.search.judging.estimate import ErrorEstimate, Where, estimated
 from pibls.search.orbits.initial import beginning_of
-from pibls.search.waves import WavePlan
+from pibls.search.waves import plan as waves
+from pibls.search.waves.family import WaveFamily
+from pibls.search.waves.plan import WavePlan
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
 from pibls.status import Status

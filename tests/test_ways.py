@@ -12,7 +12,6 @@ import pytest
 from pibls.problem import Inside
 from pibls.search.attempt import Attempt
 from pibls.search.budget import Budget
-from pibls.search.estimate import ErrorEstimate, Where
 from pibls.search.evolutions import plan as following
 from pibls.search.evolutions.followed import LATE, Demand, Followed, Window
 from pibls.search.evolutions.lines import LineFollower
@@ -21,6 +20,7 @@ from pibls.search.evolutions.march import (
 )
 from pibls.search.evolutions.plan import WindowPlan
 from pibls.search.evolutions.ways import InMoments, InRooms
+from pibls.search.judging.estimate import ErrorEstimate, Where
 from pibls.space import CellTree
 from pibls.status import Status
 from tests.made import found

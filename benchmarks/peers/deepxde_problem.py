@@ -17,7 +17,7 @@ import torch
 from benchmarks.peers.adapter import CannotError
 from pibls.arrays import Array, MultiIndex
 from pibls.problem import Form, Inside, Problem
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.system.points import Points, PointSet, place
 
 _FEW = 0.05

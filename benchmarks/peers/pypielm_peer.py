@@ -14,7 +14,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
 from pibls.domain import box_of
 from pibls.problem import Problem
-from pibls.problem.region import Pair, Slice
+from pibls.problem.regions.on import Pair, Slice
 from pibls.problem.statement import Statement
 
 _WAVY = [(20, 60), (25, 75), (30, 90), (60, 200)]

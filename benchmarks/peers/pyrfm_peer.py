@@ -21,8 +21,8 @@ from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
 from pibls.domain import box_of, time_of
 from pibls.problem import Problem
-from pibls.problem.form import Form
-from pibls.problem.region import Inside, Pair, Region, Slice
+from pibls.problem.forms.form import Form
+from pibls.problem.regions.on import Inside, Pair, Region, Slice
 
 _LINE = [(1, 50, 200), (2, 50, 200), (4, 50, 400), (8, 50, 800)]
 _PLANE: list[tuple[Any, int, int]] = [(1, 100, 24), (1, 200, 30), (1, 400, 40), (1, 800, 50)]

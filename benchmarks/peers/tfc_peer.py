@@ -18,8 +18,8 @@ from benchmarks.peers.adapter import Outcome, Setting, Task, absent
 from pibls.cases.case import Case
 from pibls.domain import box_of, time_of
 from pibls.problem import Problem
-from pibls.problem.form import Form
-from pibls.problem.region import Pair, Part, Slice
+from pibls.problem.forms.form import Form
+from pibls.problem.regions.on import Pair, Part, Slice
 
 # Degree of the expansion (total degree in 2D) and points per coordinate, growing; the last is the table's.
 _SIZES: dict[str, list[tuple[int, int]]] = {

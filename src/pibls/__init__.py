@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         known,
     )
     from pibls.search.budget import Progress
-    from pibls.search.estimate import ErrorEstimate
+    from pibls.search.judging.estimate import ErrorEstimate
     from pibls.solution import Solution
     from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
     from pibls.space import Decomposed
@@ -60,7 +60,7 @@ _ROOMS = {
     "problem": "Condition Dirichlet Initial Neumann Periodic Problem Robin div dn grad integral known",
     "basis": "Broad Features Waves Joined Ridges",
     "space": "Decomposed",
-    "search.estimate": "ErrorEstimate",
+    "search.judging.estimate": "ErrorEstimate",
     "system.points": "Points",
     "solution": "Solution",
     "linalg": "SVD PivotedQR RidgeQR",

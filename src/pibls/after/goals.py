@@ -19,8 +19,8 @@ from pibls.domain import Domain, box_of, space_of, time_of
 from pibls.domain.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Inside
-from pibls.problem.integral import extent_of
-from pibls.problem.lowering import Residual, lower_form
+from pibls.problem.forms.integral import extent_of
+from pibls.problem.forms.lowering import Residual, lower_form
 from pibls.problem.regions.total import Extent, rule_for
 from pibls.search.thresholds import DEFAULT
 from pibls.solution import Solution

@@ -10,7 +10,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.domain import box_of
 from pibls.errors import ConvergenceWarning, ProblemError
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolution import evolution_of
 from pibls.search.thresholds import DEFAULT
 from pibls.solution import Solution

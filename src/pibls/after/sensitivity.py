@@ -12,12 +12,12 @@ import numpy as np
 from pibls.after.sweeps import moves_data_only
 from pibls.arrays import Array, PointFunction
 from pibls.errors import ConvergenceWarning
-from pibls.problem.linearised import linearised
-from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of, refuse_moving
+from pibls.problem.breaks.materials import materials_of, refuse_moving
+from pibls.problem.forms.linearised import linearised
+from pibls.problem.forms.lowering import lower
 from pibls.problem.parameters import find_parameter
-from pibls.search.bench import Bench
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, compare
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, compare
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 from pibls.space import Space, Summed

@@ -1,8 +1,8 @@
 r"""a(x) = Re Σ c ζᵖ ζ̄^q logˡ ζ: one unknown of solutions that are singular at a corner.
 
-ζ = e^{-iψ} (x + μy)/R about the corner, with a root μ of the equations (`diagnose.symbol`): several of them
-where they are not isotropic. The power p may be complex. A function is a sum of such terms; what the same
-function is of the other unknowns stands in other bases, and one coefficient belongs to all of them.
+ζ = e^{-iψ} (x + μy)/R about the corner, with a root μ of the equations (`diagnose.corners.symbol`): several
+of them where they are not isotropic. The power p may be complex. A function is a sum of such terms; what the
+same function is of the other unknowns stands in other bases, and one coefficient belongs to all of them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pibls.diagnose.corners import clashes
+from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import uncovered
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.problem import Problem

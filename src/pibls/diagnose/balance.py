@@ -19,7 +19,7 @@ from pibls.domain import Domain, box_of, time_of
 from pibls.domain.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Jet
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.problem.regions.total import Along, Extent, InShape
 
 Values = Callable[[Jet, Array], Array]

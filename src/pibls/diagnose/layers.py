@@ -18,11 +18,11 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import ExponentialBasis
 from pibls.basis.quasi import sobol
-from pibls.diagnose.symbol import Complexes
+from pibls.diagnose.corners.symbol import Complexes
 from pibls.diagnose.thresholds import LAYERS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
 from pibls.domain.face import Face, join
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 Polynomial = dict[MultiIndex, float]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 
 _WAVES = np.geomspace(1.0, 2000.0, 400)  # of half a box; neighbours differ by 2 %
 _SMALL = 0.05  # of its terms: what is left next to a root

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class HoleThresholds:
-    """Functions around holes (`diagnose.holes`)."""
+    """Functions around holes (`diagnose.holes.holes`)."""
 
     reach: float = 1.35  # of its circle, that a centre serves
     most_centres: int = 12  # centres of one hole, at most
@@ -28,7 +28,7 @@ HOLES = HoleThresholds()
 
 @dataclass(frozen=True)
 class ImageThresholds:
-    """Images of holes in walls (`diagnose.images`)."""
+    """Images of holes in walls (`diagnose.holes.images`)."""
 
     reach: float = 0.6
     """Of the smaller side of the box: what is farther away is smooth enough.
@@ -69,7 +69,7 @@ LAYERS = LayerThresholds()
 
 @dataclass(frozen=True)
 class SymbolThresholds:
-    """Roots of the symbol of a system (`diagnose.symbol`)."""
+    """Roots of the symbol of a system (`diagnose.corners.symbol`)."""
 
     most_unknowns: int = 4  # of a system whose corners are looked at
     highest_weight: int = 4  # orders by which unknowns may differ, and of the equations
@@ -84,7 +84,7 @@ SYMBOL = SymbolThresholds()
 
 @dataclass(frozen=True)
 class ClashThresholds:
-    """Conditions that contradict each other in a corner (`diagnose.corners`)."""
+    """Conditions that contradict each other in a corner (`diagnose.corners.clashes`)."""
 
     tolerance: float = 1e-6  # of the values: what is less does not clash
     elsewhere: tuple[float, float] = (0.41, 0.87)
@@ -97,7 +97,7 @@ CLASHES = ClashThresholds()
 
 @dataclass(frozen=True)
 class EndThresholds:
-    """Where sides end and meet (`diagnose.ends`)."""
+    """Where sides end and meet (`diagnose.corners.ends`)."""
 
     same: float = 1e-7  # of the domain, or of a side: two ends that are that close meet, and are one
     flat: float = 1e-5  # an angle that is none: pieces of materials are known to 1e-6
@@ -114,7 +114,7 @@ ENDS = EndThresholds()
 
 @dataclass(frozen=True)
 class JunctionThresholds:
-    """Where interfaces meet each other or a side (`diagnose.junctions`)."""
+    """Where interfaces meet each other or a side (`diagnose.corners.junctions`)."""
 
     same: float = 1e-5  # of the domain: two ends that are that close meet; pieces are known to 1e-6
     inside: float = 1e-4  # of the domain: as far from the point materials and coefficients are looked up
@@ -126,7 +126,7 @@ JUNCTIONS = JunctionThresholds()
 
 @dataclass(frozen=True)
 class PencilThresholds:
-    """Powers at corners of systems (`diagnose.pencil`)."""
+    """Powers at corners of systems (`diagnose.corners.pencil`)."""
 
     null: float = 1e-8  # a singular value that is zero
     circle: float = 1e-3  # radius of a circle that counts roots: those in one half of it are one
@@ -139,7 +139,7 @@ PENCIL = PencilThresholds()
 
 @dataclass(frozen=True)
 class SingularThresholds:
-    """Powers at corners of one equation (`diagnose.singular`)."""
+    """Powers at corners of one equation (`diagnose.corners.singular`)."""
 
     whole: float = 1e-6  # a power that is that close to a whole number is one
     highest: float = 48.0
@@ -159,7 +159,7 @@ SINGULAR = SingularThresholds()
 
 @dataclass(frozen=True)
 class WedgeThresholds:
-    """Corners of systems and of fourth order (`diagnose.wedges`)."""
+    """Corners of systems and of fourth order (`diagnose.corners.wedges`)."""
 
     jump: float = 1e-4  # of the data along both sides: they jump at the corner
     leading: float = 1.5  # of the least whole degree: powers whose products and shifts are added too …

@@ -18,7 +18,7 @@ from pibls.errors import ConvergenceWarning, ProblemError
 from pibls.fitting.held import unmoved_jumps
 from pibls.fitting.stages import serves
 from pibls.problem import Jet, Problem
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 

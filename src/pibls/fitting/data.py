@@ -14,7 +14,7 @@ from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError
 from pibls.problem import Problem, within
 from pibls.problem.conditions import dn
-from pibls.problem.integral import integral
+from pibls.problem.forms.integral import integral
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -21,7 +21,7 @@ from pibls.fitting.result import Fit
 from pibls.fitting.smoothing import Smoothing, fields_verdict
 from pibls.fitting.unknowns import Unknowns, read_unknowns
 from pibls.problem import Problem
-from pibls.problem.materials import refuse_moving
+from pibls.problem.breaks.materials import refuse_moving
 
 _ROUNDS = 3  # of searching for a space at the optimum
 _NEAR = 0.03  # relative distance in the parameters within which a space serves without another look

@@ -20,7 +20,7 @@ from pibls.fitting.slopes import Varied, residual_slopes
 from pibls.fitting.stages import SMALL, LostError, serves
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
-from pibls.problem.lowering import lower
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.orbits.initial import InitialValues
 from pibls.search.orbits.plan import Setting, setting_of

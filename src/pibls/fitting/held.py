@@ -16,7 +16,7 @@ from pibls.fitting.slopes import residual_slopes
 from pibls.fitting.stages import SMALL, Faces, SolvedStage, Stage, serves, tabled, tied_rows
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Jet, Problem
-from pibls.problem.lowering import LoweredProblem, lower
+from pibls.problem.forms.lowering import LoweredProblem, lower
 from pibls.search.evolution import Evolution, continued, evolution_of, handed_over
 from pibls.solution import Solution
 from pibls.space import Cells, Space, Whole

@@ -13,8 +13,8 @@ from pibls.fitting.anew import Anew, Solved
 from pibls.fitting.followed import MovingOrbit
 from pibls.fitting.held import Held, can_hold
 from pibls.problem import Jet, Problem
-from pibls.problem.lowering import lower
-from pibls.problem.materials import materials_of
+from pibls.problem.breaks.materials import materials_of
+from pibls.problem.forms.lowering import lower
 from pibls.search.evolution import evolution_of, jumps_in_time
 from pibls.solution import Solution
 

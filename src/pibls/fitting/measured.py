@@ -12,7 +12,7 @@ from pibls.arrays import Array
 from pibls.domain import space_of, time_of
 from pibls.fitting.slopes import Varied
 from pibls.problem import Jet, Problem
-from pibls.problem.integral import integral, totals
+from pibls.problem.forms.integral import integral, totals
 from pibls.problem.regions.total import rule_for
 
 _POINTS = {1: 64, 2: 28, 3: 16}  # of a rule along each axis: what is measured is less exact than that

@@ -10,7 +10,7 @@ from pibls.arrays import Array
 from pibls.domain import box_of, time_of
 from pibls.fitting.data import Data
 from pibls.plot.backend import matplotlib
-from pibls.problem.integral import integral
+from pibls.problem.forms.integral import integral
 
 if TYPE_CHECKING:
     from pibls.fitting.field import Field

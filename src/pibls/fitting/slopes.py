@@ -11,8 +11,8 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.problem import Datum, Form, Jet, Problem
-from pibls.problem.lowering import call_at_points
-from pibls.problem.program import program
+from pibls.problem.forms.lowering import call_at_points
+from pibls.problem.forms.program import program
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pibls.fitting.slopes import Varied
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.problem.regions.points import PointSet
 from pibls.search.cells.divided import cell_system, without_pairs
 from pibls.search.sweeps.repeated import Tabled

@@ -40,7 +40,7 @@ from pibls.io.entries import (
 from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
 from pibls.search.budget import Progress
-from pibls.search.estimate import ErrorEstimate
+from pibls.search.judging.estimate import ErrorEstimate
 from pibls.space import Cells, CellTree, Lattice, Pieces, Summed, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")

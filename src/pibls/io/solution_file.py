@@ -26,8 +26,8 @@ from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
-from pibls.problem.materials import materials_of
-from pibls.search.estimate import Norms
+from pibls.problem.breaks.materials import materials_of
+from pibls.search.judging.estimate import Norms
 from pibls.solution import Solution
 from pibls.space import Pieces
 from pibls.status import Status

@@ -22,7 +22,7 @@ from pibls.errors import ProblemError
 from pibls.io.shape_text import ShapeTables
 from pibls.io.symbols import facts_of, facts_of_function, own_name
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin
-from pibls.problem.known import implementation, is_known, is_shape, shapes_asked
+from pibls.problem.forms.known import implementation, is_known, is_shape, shapes_asked
 from pibls.text import Names, Scribe
 from pibls.text.names import check_name
 from pibls.text.words import FUNCTIONS

@@ -12,7 +12,7 @@ from pibls.domain import Boundary, box_of, faces_of, space_of, time_of, within
 from pibls.errors import ProblemError
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.plot.backend import matplotlib
-from pibls.problem.materials import Materials, materials_of
+from pibls.problem.breaks.materials import Materials, materials_of
 from pibls.problem.problem import condition_regions
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from pibls.arrays import Array
 from pibls.domain import Boundary, Domain, Face, faces_of, space_of, time_of, within
 from pibls.notebook.sheet import MARGIN, Paper, block, dot, line, runs, words
-from pibls.problem.region import Region
+from pibls.problem.regions.on import Region
 
 _SAMPLES = 65
 _DOTS = 240

@@ -10,7 +10,7 @@ from pibls.plot.colours import ColourScale, Magnitude, Signed
 from pibls.plot.scene import Quantity
 from pibls.plot.show import scene_of, show
 from pibls.problem.conditions import residual_of
-from pibls.problem.known import as_expression
+from pibls.problem.forms.known import as_expression
 from pibls.sample import Sampled
 from pibls.solution import Solution
 from pibls.text.typeset import name_latex

@@ -1,13 +1,13 @@
 """The problem: equations, conditions and where they hold, still in SymPy."""
 
-from pibls.problem.breaks import Breaks, refuse_unsolved
+from pibls.problem.breaks.planes import Breaks, refuse_unsolved
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
-from pibls.problem.flux import div, grad
-from pibls.problem.form import Datum, Form, Jet, Language
-from pibls.problem.integral import integral
-from pibls.problem.known import known
+from pibls.problem.forms.flux import div, grad
+from pibls.problem.forms.form import Datum, Form, Jet, Language
+from pibls.problem.forms.integral import integral
+from pibls.problem.forms.known import known
 from pibls.problem.problem import Problem, condition_regions
-from pibls.problem.region import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
+from pibls.problem.regions.on import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
 from pibls.problem.statement import Statement
 
 __all__ = [

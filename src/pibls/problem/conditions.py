@@ -16,8 +16,8 @@ from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from pibls.domain.checks import coordinate
 from pibls.errors import ProblemError
-from pibls.problem.checks import is_scalar
-from pibls.problem.known import as_expression
+from pibls.problem.forms.checks import is_scalar
+from pibls.problem.forms.known import as_expression
 
 
 class dn(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin

@@ -11,9 +11,9 @@ from sympy.core.function import AppliedUndef
 from pibls.domain import Domain
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
-from pibls.problem.form import Form
-from pibls.problem.integral import integral
-from pibls.problem.known import is_known
+from pibls.problem.forms.form import Form
+from pibls.problem.forms.integral import integral
+from pibls.problem.forms.known import is_known
 
 KINDS = (Dirichlet, Neumann, Robin, Periodic, Initial, Condition)
 

@@ -11,7 +11,8 @@ import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.errors import ProblemError
-from pibls.problem.breaks import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
+from pibls.problem.breaks.narrow import narrow_in, suspects_of
+from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
     Condition,
     residual_of,
@@ -24,12 +25,11 @@ from pibls.problem.demands import (
     find_unknowns,
 )
 from pibls.problem.doors import ProblemDoors
-from pibls.problem.flux import Divergence, grad, written_out
-from pibls.problem.form import Delta, Language
-from pibls.problem.functions import Stated, check_functions, split_functions
-from pibls.problem.narrow import narrow_in, suspects_of
+from pibls.problem.forms.flux import Divergence, grad, written_out
+from pibls.problem.forms.form import Delta, Language
+from pibls.problem.forms.functions import Stated, check_functions, split_functions
 from pibls.problem.parameters import changed, check_used, read_parameters
-from pibls.problem.region import Inside, Region
+from pibls.problem.regions.on import Inside, Region
 from pibls.problem.statement import Statement, state_conditions
 
 

@@ -10,9 +10,9 @@ import sympy as sp
 from pibls.domain import Domain
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Periodic
-from pibls.problem.form import Form, Jet, Language
-from pibls.problem.integral import integral, totals
-from pibls.problem.region import Region, probe, region_of
+from pibls.problem.forms.form import Form, Jet, Language
+from pibls.problem.forms.integral import integral, totals
+from pibls.problem.regions.on import Region, probe, region_of
 
 
 @dataclass(frozen=True)

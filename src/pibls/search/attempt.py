@@ -15,11 +15,11 @@ from pibls.basis import BasisSpec
 from pibls.basis.waves import WaveBasis
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Region
-from pibls.search.bench import Bench, stream
 from pibls.search.counts import default_points
-from pibls.search.estimate import Norms, norms_by_name
-from pibls.search.probe import UNPROBED, Probed, probed_at
-from pibls.search.starts import from_guess, from_scratch, warm
+from pibls.search.judging.bench import Bench, stream
+from pibls.search.judging.estimate import Norms, norms_by_name
+from pibls.search.judging.probe import UNPROBED, Probed, probed_at
+from pibls.search.starts.harmonic import from_guess, from_scratch, warm
 from pibls.search.thresholds import COUNTS
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome

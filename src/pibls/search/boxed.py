@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from pibls.search.bench import Bench
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import PRODUCTS
 from pibls.system.boxed import Boxed
 

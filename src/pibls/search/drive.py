@@ -11,20 +11,22 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.diagnose.balance import Imbalance, imbalance_of
-from pibls.diagnose.junctions import junctions_of
+from pibls.diagnose.corners.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
 from pibls.problem import Problem
-from pibls.problem.lowering import Residual, lower
-from pibls.problem.materials import in_one_piece, materials_of
+from pibls.problem.breaks.materials import in_one_piece, materials_of
+from pibls.problem.forms.lowering import Residual, lower
 from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
-from pibls.search.bench import Bench
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.estimate import (
+from pibls.search.evolution import surplus_of
+from pibls.search.evolutions.growth import growth_of, told_at_outflow, untold_where_it_is_needed
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import (
     UNCHECKED,
     ErrorEstimate,
     Norms,
@@ -33,8 +35,6 @@ from pibls.search.estimate import (
     norms_by_name,
     unknowns_at,
 )
-from pibls.search.evolution import surplus_of
-from pibls.search.evolutions.growth import growth_of, told_at_outflow, untold_where_it_is_needed
 from pibls.search.loop import Search
 from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners

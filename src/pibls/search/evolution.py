@@ -16,7 +16,7 @@ from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, time_of
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.problem.regions.points import Points, PointSet
 from pibls.space import Space
 

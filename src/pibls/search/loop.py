@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pibls.diagnose.holes import Around
+from pibls.diagnose.holes.holes import Around
 from pibls.linalg.patience import asked
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench
 from pibls.search.boxed import boxed_in
 from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Offer, Plan
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import LOOP, PRODUCTS
-from pibls.search.waves import WavePlan
+from pibls.search.waves.plan import WavePlan
 from pibls.solver import GaussNewton, Method
 from pibls.space import Space
 from pibls.status import Status

@@ -11,9 +11,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench
 from pibls.search.budget import Budget, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.thresholds import LOOP
 from pibls.status import Status
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import time_of
-from pibls.search.bench import Bench
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import DEFAULT, RATES
 from pibls.space import Branch, CellTree, Node, graded
 

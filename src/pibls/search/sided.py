@@ -1,7 +1,7 @@
 r"""u = g with a g that jumps or bends within a side: several conditions, each on its part of the side.
 
 Where values jump, or bend, a side has a corner of its own: what that brings is known where two conditions
-meet (`diagnose.corners`), and is not where one formula says both.
+meet (`diagnose.corners.clashes`), and is not where one formula says both.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sympy.logic.boolalg import Boolean
 
 from pibls.domain import time_of
 from pibls.problem import Problem
-from pibls.problem.lowering import lower
-from pibls.problem.region import probe, region_of
+from pibls.problem.forms.lowering import lower
+from pibls.problem.regions.on import probe, region_of
 from pibls.search.evolution import evolution_of
 
 _SWITCHING = (sp.Piecewise, sp.Heaviside, sp.sign, sp.Abs, sp.Max, sp.Min)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.diagnose.corners import clashes
+from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.problem import Inside, Jet, Language, Problem, within
-from pibls.problem.checks import checked_expression
-from pibls.problem.integral import integral
-from pibls.problem.lowering import Residual, lower_form
-from pibls.search.estimate import ErrorEstimate, Norms
+from pibls.problem.forms.checks import checked_expression
+from pibls.problem.forms.integral import integral
+from pibls.problem.forms.lowering import Residual, lower_form
+from pibls.search.judging.estimate import ErrorEstimate, Norms
 from pibls.solution.doors import SolutionDoors
 from pibls.space import Space
 from pibls.status import Status

@@ -104,12 +104,12 @@ def solve(
 
     start = None
     if guess is not None:
-        from pibls.search.guess import guess_of
+        from pibls.search.starts.guess import guess_of
 
         start = guess_of(guess, problem)
     added: tuple[Any, ...] = ()
     if enrich is not None:
-        from pibls.problem.enriching import given_functions
+        from pibls.problem.forms.enriching import given_functions
 
         added = given_functions(enrich, problem)
     request = drive.Request(
@@ -148,7 +148,7 @@ def resolved(problem: Problem, solution: Solution) -> Solution:
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
     from pibls.domain import box_of
     from pibls.problem import Problem, refuse_unsolved
-    from pibls.problem.materials import refuse_pieces
+    from pibls.problem.breaks.materials import refuse_pieces
 
     if not isinstance(problem, Problem):
         raise ProblemError(

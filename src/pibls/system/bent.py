@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Boundary, Domain, faces_of
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 _LOOKED = (0.0, 1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6, 1.0)
 """Where on a side, along each axis, it is asked which condition holds."""

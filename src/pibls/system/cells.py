@@ -21,7 +21,7 @@ from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.layout import Layout
 from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system import pieces
 from pibls.system.asked import Asked

@@ -17,7 +17,7 @@ from pibls.arrays import Array, Mask
 from pibls.domain import Boundary, Domain, box_of
 from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
 from pibls.system.known import Known, Placed

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Space
 from pibls.system.known import Known
 from pibls.system.points import PointSet

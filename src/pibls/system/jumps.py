@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.system.traces import Trace, beside, orders_across
 
 _NONE = 1e-10

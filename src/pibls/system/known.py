@@ -17,7 +17,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.protocol import Operator
 from pibls.errors import ProblemError
 from pibls.problem import Region
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 from pibls.system.points import PointSet
 
 ONES = np.ones(0)

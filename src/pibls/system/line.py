@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.linalg.shifted import Dense, SparseParts
 from pibls.problem import Jet
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 from pibls.space.tree import Numbers
 from pibls.system.frame import Frame
 from pibls.system.modes import Modes

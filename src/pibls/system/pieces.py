@@ -14,7 +14,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.spread import Strip
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare
 from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Domain
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.problem.regions import Points, PointSet, Region
 
 __all__ = ["PointSet", "Points", "place"]

@@ -19,7 +19,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.splines import Splines
 from pibls.domain import Domain
 from pibls.linalg.kronecker import along
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 from pibls.system.boxed import Boxed
 from pibls.system.placing import place_in
 from pibls.system.points import Points, PointSet

@@ -14,7 +14,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.rows import Rows
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
 from pibls.system.known import Placed

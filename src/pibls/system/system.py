@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Space, Whole
 from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.asked import Asked

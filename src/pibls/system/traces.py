@@ -21,7 +21,7 @@ from pibls.basis.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
 from pibls.domain.face import parts_held
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole
 from pibls.space.spectrum import degree_in
 

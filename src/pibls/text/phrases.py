@@ -12,7 +12,7 @@ from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
 from pibls.problem import dn, integral
-from pibls.problem.known import asks_same, implementation, is_known
+from pibls.problem.forms.known import asks_same, implementation, is_known
 from pibls.text.limits import MAX_DIGITS
 from pibls.text.names import AmbiguousError, Names
 from pibls.text.words import CONSTANTS, WRITTEN

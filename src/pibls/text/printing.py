@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
-from pibls.problem.known import asks_same, implementation, is_known
+from pibls.problem.forms.known import asks_same, implementation, is_known
 from pibls.text.names import Names
 from pibls.text.phrases import Phrases
 from pibls.text.reading import parse_equation, parse_expression, parse_relation

@@ -15,8 +15,8 @@ from sympy.printing.conventions import split_super_sub
 from sympy.printing.latex import LatexPrinter, translate
 
 from pibls.problem.conditions import dn
-from pibls.problem.integral import integral
-from pibls.problem.known import is_known
+from pibls.problem.forms.integral import integral
+from pibls.problem.forms.known import is_known
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from pibls.domain import Boundary, Domain, faces_of, time_of
 from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Region
-from pibls.problem.relation import Relation
+from pibls.problem.regions.relation import Relation
 
 _FEW = 32  # places at which a face is asked for its owner
 

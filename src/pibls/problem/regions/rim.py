@@ -14,7 +14,7 @@ from pibls.domain.face import join
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
-from pibls.problem.relation import Relation
+from pibls.problem.regions.relation import Relation
 
 _ROUNDS = 6
 

@@ -13,7 +13,7 @@ from pibls.domain import Domain, box_of, owned, time_of
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet, filled, too_few
 from pibls.problem.regions.protocol import Pen, Region
-from pibls.problem.relation import Relation
+from pibls.problem.regions.relation import Relation
 
 
 @dataclass(frozen=True)

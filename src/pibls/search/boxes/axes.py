@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.basis.splines import Splines
-from pibls.search.bench import Bench
 from pibls.search.edges import moved_edges, towards_ends
+from pibls.search.judging.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice

@@ -22,7 +22,7 @@ from pibls.linalg.threads import sensible_threads
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.boxed import boxed_in
 from pibls.search.boxes.axes import Axes, first_axes, spectra_of, tail_of
-from pibls.search.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
+from pibls.search.judging.estimate import ErrorEstimate, at_least, compare, norms_by_name, unknowns_at
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import CELLS, LOOP, PRODUCTS
 from pibls.search.work import eliminated, multiplied

@@ -15,8 +15,8 @@ from pibls.basis.waves import WaveBasis, Waves
 from pibls.domain import Domain, time_of
 from pibls.linalg.engine import HERE, Engine
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import LoweredProblem
+from pibls.search.judging.bench import Bench
 from pibls.search.singular.cornered import Cornered
 from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare

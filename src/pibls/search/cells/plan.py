@@ -22,7 +22,7 @@ from pibls.search.cells.divided import Reference, cell_system, sums_divide
 from pibls.search.cells.seams import Seams, meeting
 from pibls.search.cells.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.cells.unresolved import Frames, apart_in, cells_of, steepness, tails_in, unmet_in
-from pibls.search.estimate import Where, at_least, compare, norms_by_name
+from pibls.search.judging.estimate import Where, at_least, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, walls_of, waves_across
 from pibls.search.singular.cornered import Cornered

@@ -11,10 +11,10 @@ from pibls.arrays import Array
 from pibls.basis.quasi import spread
 from pibls.domain import frame
 from pibls.problem import Inside, Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.attempt import Attempt
-from pibls.search.bench import Bench
-from pibls.search.estimate import unknowns_at
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import unknowns_at
 from pibls.search.thresholds import CELLS
 from pibls.space import Cells, CellTree, Whole, bare, bared
 from pibls.space.spectrum import degree_in, fall, left_at, tails

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, coefficients_of
 from pibls.search.evolutions.tails import natural_of, noise_of, spectra
-from pibls.search.look import places_of
+from pibls.search.judging.look import places_of
 from pibls.search.thresholds import BENCH, MARCH
 from pibls.space.tree import Numbers
 from pibls.system.lines import Lines

@@ -15,14 +15,14 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.product import ProductBasis
 from pibls.domain.gauss import Rule
-from pibls.problem.lowering import Residual
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import Residual
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.frames import Framed, product_sums
 from pibls.search.evolutions.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.evolutions.sides import ends_of, side_points
 from pibls.search.evolutions.ties import ties_in
 from pibls.search.evolutions.watch import courses_of
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import BENCH
 from pibls.space import Cells, Lattice, Whole
 from pibls.space.tree import Numbers

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import MARCH
 from pibls.space import Cells, Lattice, Whole, Windows
 

@@ -17,9 +17,9 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.domain import Boundary, faces_of
 from pibls.linalg.kronecker import along
-from pibls.problem.lowering import Residual
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import Residual
 from pibls.search.evolutions.resolution import Resolution
+from pibls.search.judging.bench import Bench
 from pibls.system.frame import Frame, Side
 from pibls.system.lines import Site
 from pibls.system.pairing import Pairing

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 
 _TIMES = 65
 

@@ -17,7 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.coverage import probed
 from pibls.domain import Domain, box_of, faces_of
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.problem.regions.points import Points
 from pibls.search.evolution import Evolution, evolution_of
 from pibls.search.thresholds import GROWTH, RATES

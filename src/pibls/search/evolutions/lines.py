@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.search.bench import Bench
 from pibls.search.evolutions.beginning import Beginning, State, moved
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.followed import Demand, Followed, Window
@@ -36,6 +35,7 @@ from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.evolutions.rough import RoughFollower, travels
 from pibls.search.evolutions.tails import BETWEEN, left_at_sides, left_between, rounding_of, spectra, tails_of
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.system.lines import Lines

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import LoweredProblem
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand, Followed, Window
 from pibls.search.evolutions.watch import Watch
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import DEFAULT, MARCH
 
 SHORT = "no window is short enough"

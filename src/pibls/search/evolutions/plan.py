@@ -15,10 +15,10 @@ from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import jumps_in_time
 from pibls.search.evolutions.followed import LATE, Demand, Followed, floor_of
 from pibls.search.evolutions.ways import InMoments, Way
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING, LOOP
 from pibls.solver import Outcome

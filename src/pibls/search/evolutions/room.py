@@ -1,8 +1,8 @@
 r"""u(x, t) = Σ c_i(t) f_i(x) on any shape: the functions and points of an evolution in space.
 
-The functions are polynomials up to a degree, what corners bring (r^α, `diagnose.singular`), and what decays
-away from holes (r⁻ⁿ, `diagnose.holes`). On a shape they are nearly dependent: they are replaced by
-combinations that are orthonormal there, first those of the lower degrees, then what the last degrees add,
+The functions are polynomials up to a degree, what corners bring (r^α, `diagnose.corners.singular`), and what
+decays away from holes (r⁻ⁿ, `diagnose.holes.holes`). On a shape they are nearly dependent: they are replaced
+by combinations that are orthonormal there, first those of the lower degrees, then what the last degrees add,
 so that the size of the latter says how well a function is resolved.
 """
 
@@ -21,18 +21,18 @@ from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import Annular, Basis, JoinedBasis
 from pibls.basis.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import halton
-from pibls.diagnose.holes import holes_of
+from pibls.diagnose.holes.holes import holes_of
 from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
 from pibls.domain.gauss import Rule
 from pibls.domain.quadrature import rule_boundary, rule_inside
 from pibls.errors import ProblemError
 from pibls.linalg.patience import go_on
 from pibls.problem import Region
-from pibls.problem.lowering import Residual
+from pibls.problem.forms.lowering import Residual
 from pibls.problem.regions.points import Points
-from pibls.search.bench import Bench
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.still import at_rest, mask_of
+from pibls.search.judging.bench import Bench
 from pibls.search.singular.corner_functions import corner_functions
 from pibls.search.thresholds import ROOMS
 from pibls.system.lines import Lines, Site, group_of

@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.search.bench import Bench
 from pibls.search.evolutions.beginning import given_at
 from pibls.search.evolutions.followed import Demand, Followed, Window
 from pibls.search.evolutions.march import (
@@ -32,6 +31,7 @@ from pibls.search.evolutions.march import (
 from pibls.search.evolutions.room import Room, RoomPlaces
 from pibls.search.evolutions.room_solver import RoomSolver, RoomState
 from pibls.search.evolutions.tails import BETWEEN, LAST, between_of
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH, ROOMS
 from pibls.solver.stages import stages
 from pibls.system.lines import Term

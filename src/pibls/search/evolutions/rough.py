@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.search.bench import Bench
 from pibls.search.evolutions.beginning import Beginning, State
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.followed import Followed, Window
@@ -22,6 +21,7 @@ from pibls.search.evolutions.march import SHORT, March, NoWindowError
 from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution, waves_from
 from pibls.search.evolutions.tails import spectra, tails_of
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.space import Node, crossed

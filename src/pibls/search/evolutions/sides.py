@@ -8,8 +8,8 @@ from pibls.arrays import Array
 from pibls.basis.nodes import nodes_of
 from pibls.domain import Boundary, faces_of
 from pibls.problem import Region
-from pibls.search.bench import Bench
 from pibls.search.evolutions.resolution import Resolution
+from pibls.search.judging.bench import Bench
 from pibls.system.placing import place_in
 
 

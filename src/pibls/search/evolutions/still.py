@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.domain import Boundary
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 
 @dataclass(frozen=True)

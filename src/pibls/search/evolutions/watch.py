@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import Residual
-from pibls.search.bench import Bench
-from pibls.search.look import places_of
+from pibls.problem.forms.lowering import Residual
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.look import places_of
 from pibls.search.thresholds import BENCH
 
 _AROUND = np.concatenate([[0.0], np.outer([-1.0, 1.0], 10.0 ** np.arange(-12.0, -4.0)).ravel()])

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pibls.arrays import Array
-from pibls.search.bench import Bench
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.followed import LATE, Demand, Followed
 from pibls.search.evolutions.lines import LineFollower
 from pibls.search.evolutions.march import SHORT, Check, March
 from pibls.search.evolutions.room import RoomPlaces
 from pibls.search.evolutions.rooms import RoomFollower
+from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, ROOMS, WAYS
 
 Follows = March[Any, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.search.evolution import Evolution
 from pibls.search.thresholds import ORBITS
 from pibls.solver.collocation import Settled

@@ -14,12 +14,12 @@ from pibls.basis.quasi import spread
 from pibls.basis.radau import Radau
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
-from pibls.search.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.orbits.initial import InitialValues, beginning_of, kicks_of
 from pibls.search.orbits.orbit import Orbit, Path
 from pibls.search.orbits.origin import is_free

@@ -11,9 +11,9 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import Basis, BasisSpec, Joined, Mirrored, Waves
 from pibls.basis.scale import scale_for
-from pibls.diagnose.holes import Around
-from pibls.search.family import WaveFamily
+from pibls.diagnose.holes.holes import Around
 from pibls.search.thresholds import PIECED, WAVES
+from pibls.search.waves.family import WaveFamily
 from pibls.space import TiedFunctions
 
 
@@ -45,8 +45,8 @@ class PerPiece:
 class PieceFamily:
     """N ↦ bases: waves in every piece, and what is around its gaps.
 
-    Where the equation of a piece has functions around holes (`diagnose.holes`), these; else waves in the
-    mirror of every gap.
+    Where the equation of a piece has functions around holes (`diagnose.holes.holes`), these; else waves in
+    the mirror of every gap.
     """
 
     gaps: tuple[tuple[tuple[tuple[float, ...], float], ...], ...]

@@ -2,7 +2,7 @@ r"""u = u_p in each piece p: one system for all pieces of a domain, tied where t
 
 Each piece has waves over its own box, and waves in the mirror of each of its gaps (`basis.mirrored`): the
 others lie there, and with them the singularities of what is smooth here. Statements of the problem hold in
-each piece for its own functions; on the interfaces those of `problem.materials` hold for two.
+each piece for its own functions; on the interfaces those of `problem.breaks.materials` hold for two.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.basis.quasi import sobol
-from pibls.diagnose.holes import Around, holes_in
+from pibls.diagnose.holes.holes import Around, holes_in
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.domain import Boundary, box_of, lengths_of, time_of
 from pibls.domain.face import join
 from pibls.domain.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem, Residual
-from pibls.problem.materials import Materials
+from pibls.problem.breaks.materials import Materials
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.search.pieces.family import PerPiece, PieceFamily
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import ENRICH, PIECED

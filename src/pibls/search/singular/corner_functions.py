@@ -15,10 +15,10 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import Basis, Singular
-from pibls.diagnose.singular import functions_at
+from pibls.diagnose.corners.singular import functions_at
 from pibls.domain import Domain, box_of
 from pibls.problem import Jet
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.search.singular.enrich import worst_corners
 from pibls.search.thresholds import ROOMS
 

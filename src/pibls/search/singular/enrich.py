@@ -1,7 +1,7 @@
 r"""A(x) = [waves | singular functions]: what is known about a solution, added to the basis.
 
-Corners and holes bring functions of their own (`diagnose.singular`, `diagnose.holes`), and a person may give
-expressions. The second
+Corners and holes bring functions of their own (`diagnose.corners.singular`, `diagnose.holes.holes`), and a
+person may give expressions. The second
 solution, at another scale, has the same ones: whether they are the right ones is judged by the held-out
 points, of which there are more and more towards each corner.
 """
@@ -18,13 +18,13 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.basis import BasisSpec, Joined
 from pibls.basis.singular import as_singular
-from pibls.diagnose.holes import Around, holes_of, outer_faces
+from pibls.diagnose.corners.singular import Corner, corners_of, functions_at
+from pibls.diagnose.holes.holes import Around, holes_of, outer_faces
 from pibls.diagnose.layers import layers_of
-from pibls.diagnose.singular import Corner, corners_of, functions_at
 from pibls.domain import Boundary, Domain, box_of
 from pibls.domain.face import join
 from pibls.problem import Region
-from pibls.problem.lowering import LoweredProblem
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.problem.regions import Points, PointSet
 from pibls.search.thresholds import ENRICH
 from pibls.space import Choice, Tied, TiedFunctions, graded_towards

@@ -1,4 +1,4 @@
-r"""A_k(x) = [waves | corner functions of unknown k]: what corners of a system bring (`diagnose.wedges`)."""
+r"""A_k(x) = [waves | corner functions of unknown k]: corners of a system (`diagnose.corners.wedges`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.basis.singular import as_singular
-from pibls.diagnose.junctions import Junction
-from pibls.diagnose.pencil import with_bessel
-from pibls.diagnose.singular import Corner, lead_of
+from pibls.diagnose.corners.junctions import Junction
+from pibls.diagnose.corners.pencil import with_bessel
+from pibls.diagnose.corners.singular import Corner, lead_of
+from pibls.diagnose.corners.wedges import Wedge, bases_of, reach_of, richer, wedges_of
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR
-from pibls.diagnose.wedges import Wedge, bases_of, reach_of, richer, wedges_of
 from pibls.domain import Domain, box_of
 from pibls.domain.face import join
-from pibls.problem.lowering import LoweredProblem
-from pibls.problem.materials import Materials
+from pibls.problem.breaks.materials import Materials
+from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.singular.enrich import Enrichment, enrichment_of
 from pibls.search.thresholds import ENRICH, WEDGED
 from pibls.space import TiedFunctions

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import Basis
 from pibls.problem import Jet, Region
-from pibls.problem.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.search.thresholds import REPEATED
 from pibls.system.points import PointSet
 

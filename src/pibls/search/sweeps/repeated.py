@@ -24,11 +24,11 @@ from pibls.linalg.protocol import levered
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
-from pibls.problem.lowering import LoweredProblem, lower
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import LoweredProblem, lower
 from pibls.search.drive import Answer, rescaled
-from pibls.search.estimate import ErrorEstimate, Norms, Where, estimated
-from pibls.search.probe import probed
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.judging.probe import probed
 from pibls.search.sweeps.reduced import Reduced
 from pibls.search.thresholds import DEFAULT, REPEATED
 from pibls.solver import GaussNewton

@@ -17,11 +17,11 @@ import scipy.linalg
 
 from pibls.arrays import Array
 from pibls.problem import Problem
-from pibls.problem.lowering import lower
-from pibls.problem.separated import separated_data
-from pibls.search.bench import Bench
+from pibls.problem.forms.lowering import lower
+from pibls.problem.forms.separated import separated_data
 from pibls.search.drive import Answer
-from pibls.search.estimate import ErrorEstimate, Norms, unknowns_at
+from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import ErrorEstimate, Norms, unknowns_at
 from pibls.search.thresholds import REPEATED
 from pibls.space import Space, Summed
 from pibls.status import Status

@@ -61,7 +61,7 @@ COSTS = CostThresholds()
 
 @dataclass(frozen=True)
 class BenchThresholds:
-    """Where a solution is judged (`search.bench`)."""
+    """Where a solution is judged (`search.judging.bench`)."""
 
     held_out: dict[int, int] = field(default_factory=lambda: {1: 160, 2: 320, 3: 600})
     """Points that judge, by the number of coordinates."""
@@ -92,7 +92,7 @@ COUNTS = CountThresholds()
 
 @dataclass(frozen=True)
 class FamilyThresholds:
-    """How waves are shared out between coordinates (`search.family`)."""
+    """How waves are shared out between coordinates (`search.waves.family`)."""
 
     low_share: float = 0.6
     """Of the nodes, in four dimensions and more, for functions of one or two coordinates …"""
@@ -112,7 +112,7 @@ FAMILY = FamilyThresholds()
 
 @dataclass(frozen=True)
 class StartThresholds:
-    """Where a nonlinear problem starts (`search.starts`)."""
+    """Where a nonlinear problem starts (`search.starts.harmonic`)."""
 
     firm: float = 1e3  # how much heavier the conditions weigh than smoothness
     cond: float = 1e-9  # of the largest singular value: what is less is left out of a start

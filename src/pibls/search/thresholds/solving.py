@@ -108,7 +108,7 @@ DEFAULT = Thresholds()
 
 @dataclass(frozen=True)
 class WaveThresholds:
-    """Widths of one basis of waves (`search.waves`)."""
+    """Widths of one basis of waves (`search.waves.plan`)."""
 
     first: dict[int, int] = field(default_factory=lambda: {1: 32, 2: 128, 3: 256})
     """Functions of the first attempt, by the number of coordinates."""

@@ -1,0 +1,1 @@
+"""Corners of a plane domain: what clashes there, and which powers solutions have."""

@@ -1,0 +1,1 @@
+"""Holes of a plane domain, and the functions around them."""

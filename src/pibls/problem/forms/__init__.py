@@ -1,0 +1,1 @@
+"""SymPy → jets → NumPy: what statements become."""

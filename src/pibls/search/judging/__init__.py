@@ -1,0 +1,1 @@
+"""How far off a solution is, and where that is looked for."""

@@ -1,0 +1,1 @@
+"""Where a nonlinear problem starts."""

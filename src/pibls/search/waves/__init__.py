@@ -1,0 +1,1 @@
+"""One basis of waves over the whole domain."""
