@@ -17,7 +17,7 @@ from numpy.polynomial import legendre
 
 import pibls
 from pibls.basis import Chebyshev
-from pibls.basis.radau import Radau
+from pibls.basis.polynomials.radau import Radau
 from pibls.problem.forms.lowering import lower
 from pibls.search.budget import Budget
 from pibls.search.evolutions.followed import LATE, Demand

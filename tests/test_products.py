@@ -12,8 +12,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.basis.local import LocalSplines
-from pibls.basis.splines import Splines
+from pibls.basis.polynomials.local import LocalSplines
+from pibls.basis.polynomials.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
 from pibls.problem.forms.lowering import lower

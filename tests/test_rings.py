@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.basis.nodes import nodes_of
-from pibls.basis.product import wave_sums, waves
+from pibls.basis.polynomials.nodes import nodes_of
+from pibls.basis.polynomials.product import wave_sums, waves
 from pibls.search.evolutions.resolution import waves_from
 from pibls.system.modes import Modes
 

@@ -3,21 +3,21 @@ sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Che
 line, `PowersBasis` and `PolarBasis` what is singular at a corner, `ExponentialBasis` thin layers; `Joined`
 puts several side by side. Of evolutions: `ProductBasis`, on any shape `DegreeBasis` and `EvolvingBasis`."""
 
-from pibls.basis.annular import Annular, AnnularBasis
 from pibls.basis.broad import Broad, BroadBasis
-from pibls.basis.chebyshev import Chebyshev, ChebyshevBasis
-from pibls.basis.degrees import DegreeBasis
-from pibls.basis.evolving import EvolvingBasis
-from pibls.basis.exponential import ExponentialBasis
 from pibls.basis.feature import FeatureBasis, Features
 from pibls.basis.joined import Joined, JoinedBasis
-from pibls.basis.mirrored import Mirrored, MirroredBasis
-from pibls.basis.polar import PolarBasis, without_corners
-from pibls.basis.powers import PowersBasis
-from pibls.basis.product import ProductBasis
+from pibls.basis.polynomials.chebyshev import Chebyshev, ChebyshevBasis
+from pibls.basis.polynomials.degrees import DegreeBasis
+from pibls.basis.polynomials.evolving import EvolvingBasis
+from pibls.basis.polynomials.product import ProductBasis
 from pibls.basis.protocol import Basis, BasisSpec, jet
 from pibls.basis.ridges import Ridges
-from pibls.basis.singular import Singular, SingularBasis, Tip
+from pibls.basis.singular.annular import Annular, AnnularBasis
+from pibls.basis.singular.exponential import ExponentialBasis
+from pibls.basis.singular.mirrored import Mirrored, MirroredBasis
+from pibls.basis.singular.polar import PolarBasis, without_corners
+from pibls.basis.singular.powers import PowersBasis
+from pibls.basis.singular.tips import Singular, SingularBasis, Tip
 from pibls.basis.waves import WaveBasis, Waves
 
 __all__ = [

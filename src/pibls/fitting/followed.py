@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import derivative, polynomials
+from pibls.basis.polynomials.chebyshev import derivative, polynomials
 from pibls.fitting.held import unmoved_jumps
 from pibls.fitting.slopes import Varied, residual_slopes
 from pibls.fitting.stages import SMALL, LostError, serves

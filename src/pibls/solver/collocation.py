@@ -1,8 +1,8 @@
 r"""F(tᵢ, u(tᵢ), u'(tᵢ), …) = 0 at the points of a window: Newton's method for its highest derivatives.
 
-With η = half^m u⁽ᵐ⁾ at Radau's points and everything below it an integral (`basis.radau`), the matrix is
-square, of full rank and well conditioned, so that a plain LU serves. Its factors serve again while they
-contract.
+With η = half^m u⁽ᵐ⁾ at Radau's points and everything below it an integral (`basis.polynomials.radau`), the
+matrix is square, of full rank and well conditioned, so that a plain LU serves. Its factors serve again
+while they contract.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import derivative, polynomials
-from pibls.basis.radau import Radau
+from pibls.basis.polynomials.chebyshev import derivative, polynomials
+from pibls.basis.polynomials.radau import Radau
 from pibls.system.line import Line, LineTables
 
 _STEPS = 12

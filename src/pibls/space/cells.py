@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.product import Products
+from pibls.basis.polynomials.product import Products
 from pibls.problem import Jet
 from pibls.space.protocol import Parted
 from pibls.space.tree import CellTree, Numbers

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import alike, derivative, polynomials
+from pibls.basis.polynomials.chebyshev import alike, derivative, polynomials
 from pibls.problem import Jet
 from pibls.space.protocol import Space
 

@@ -20,8 +20,8 @@ from scipy.linalg.lapack import dgetrf, dtrtrs
 from scipy.sparse.linalg import splu
 
 from pibls.arrays import Array
-from pibls.basis.local import LocalSplines
-from pibls.basis.splines import Numbers
+from pibls.basis.polynomials.local import LocalSplines
+from pibls.basis.polynomials.splines import Numbers
 from pibls.linalg.kronecker import along
 from pibls.linalg.patience import go_on
 from pibls.system.boxed import BoxCondition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pibls.arrays import Array
-from pibls.basis.strand import Strand
+from pibls.basis.polynomials.strand import Strand
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import derivative_of
-from pibls.basis.strand import Strand
+from pibls.basis.polynomials.product import derivative_of
+from pibls.basis.polynomials.strand import Strand
 from pibls.linalg.kronecker import Axis, along
 from pibls.system.frame import Frame
 from pibls.system.nearest import SAME, Span

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import legendre
+from pibls.basis.polynomials.product import legendre
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.products import Linear, ProductRows
 

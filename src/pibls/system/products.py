@@ -1,8 +1,8 @@
 r"""Σ_j a_j(x) ∂^{α_j} u + ρ(x, u, …) = 0 at the points of a product of lines: the rows of a problem on a box.
 
-Each unknown is a product of smooth piecewise polynomials along the axes (`basis.splines`); equations are held
-at the products of Gauss's points, conditions on the sides at the products of those and the ends. No matrix of
-all rows is ever made: a derivative is one small matrix along each axis.
+Each unknown is a product of smooth piecewise polynomials along the axes (`basis.polynomials.splines`);
+equations are held at the products of Gauss's points, conditions on the sides at the products of those and
+the ends. No matrix of all rows is ever made: a derivative is one small matrix along each axis.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.splines import Splines
+from pibls.basis.polynomials.splines import Splines
 from pibls.domain import Domain
 from pibls.linalg.kronecker import along
 from pibls.problem.forms.lowering import Residual

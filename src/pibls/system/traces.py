@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pibls.arrays import Array, Mask, MultiIndex
-from pibls.basis.degrees import DegreeBasis, degrees_of
+from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
 from pibls.domain.face import parts_held
 from pibls.problem import Region

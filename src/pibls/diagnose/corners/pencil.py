@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import MultiIndex
-from pibls.basis.powers import expanded
+from pibls.basis.singular.powers import expanded
 from pibls.diagnose.corners.symbol import Complexes, Symbol, falling
 from pibls.diagnose.thresholds import PENCIL, SINGULAR
 from pibls.linalg.patience import go_on

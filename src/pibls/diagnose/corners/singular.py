@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.singular import Singular, Tip
+from pibls.basis.singular.tips import Singular, Tip
 from pibls.diagnose.corners.ends import Stretch, has_corners, meetings, opened
 from pibls.diagnose.layers import Reduction, reduction_of, steady
 from pibls.diagnose.thresholds import ENDS, SINGULAR

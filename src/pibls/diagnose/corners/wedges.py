@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.polar import PolarBasis
-from pibls.basis.powers import PowersBasis
+from pibls.basis.singular.polar import PolarBasis
+from pibls.basis.singular.powers import PowersBasis
 from pibls.diagnose.corners.ends import End, has_corners, meetings, opened
 from pibls.diagnose.corners.pencil import CornerPower, Pencil, Sector, Tie
 from pibls.diagnose.corners.symbol import Row, Symbol, symbol_of

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
-from pibls.basis.splines import Splines
+from pibls.basis.polynomials.splines import Splines
 from pibls.search.edges import moved_edges, towards_ends
 from pibls.search.judging.bench import Bench
 from pibls.search.rates import sites, waves_across

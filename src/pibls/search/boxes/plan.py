@@ -1,9 +1,9 @@
 r"""u(x, y, z) = Σ c_{ijk} f_i(x) g_j(y) h_k(z): steady problems on boxes, by products along the axes.
 
 Each axis is divided into pieces, by itself; the factors are polynomials there that join smoothly
-(`basis.splines`). A sum of one operator along each axis is solved at once, whatever else there is by steps
-through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense basis of as
-many would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
+(`basis.polynomials.splines`). A sum of one operator along each axis is solved at once, whatever else there
+is by steps through the nearest such sum (`solver.products`): N⁴ operations for N³ functions, where a dense
+basis of as many would take N⁹. Pieces are divided where the coefficients have not fallen along their axis
 (`search.boxes.axes`); a second solution in other pieces is the estimate.
 """
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import ProductBasis
+from pibls.basis.polynomials.product import ProductBasis
 from pibls.domain.gauss import Rule
 from pibls.problem.forms.lowering import Residual
 from pibls.search.evolution import Evolution

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.strand import WHOLE
+from pibls.basis.polynomials.strand import WHOLE
 from pibls.search.edges import moved_edges, towards_ends
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, waves_from

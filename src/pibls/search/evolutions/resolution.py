@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import wave_sums
-from pibls.basis.strand import WHOLE, Strand
+from pibls.basis.polynomials.product import wave_sums
+from pibls.basis.polynomials.strand import WHOLE, Strand
 from pibls.space import CellTree
 
 _MANY = 65  # waves that a Fourier transform adds up faster than a table

@@ -19,7 +19,7 @@ from scipy import linalg, sparse
 
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import Annular, Basis, JoinedBasis
-from pibls.basis.degrees import DegreeBasis, degrees_of
+from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import halton
 from pibls.diagnose.holes.holes import holes_of
 from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.evolving import EvolvingBasis
+from pibls.basis.polynomials.evolving import EvolvingBasis
 from pibls.linalg.shifted import Dense, Shifted
 from pibls.search.evolutions.contraction import Contraction, extended, series_of, start_from
 from pibls.search.evolutions.followed import Window

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.nodes import nodes_of
+from pibls.basis.polynomials.nodes import nodes_of
 from pibls.domain import Boundary, faces_of
 from pibls.problem import Region
 from pibls.search.evolutions.resolution import Resolution

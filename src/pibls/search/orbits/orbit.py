@@ -1,9 +1,10 @@
 r"""u over (t₀, t₁), then over (t₁, t₂), …: an ordinary differential equation, one short window after another.
 
-A window must cost next to nothing: all of them share one set of points and tables (`basis.radau`), and a
-window is Newton's method for a few dozen numbers (`solver.collocation`). Its length follows from how far the
-Chebyshev coefficients of the solution have fallen in it; it is accepted when they and the residual between
-the points are small. A window that was too long is where the shorter one starts from.
+A window must cost next to nothing: all of them share one set of points and tables
+(`basis.polynomials.radau`), and a window is Newton's method for a few dozen numbers (`solver.collocation`).
+Its length follows from how far the Chebyshev coefficients of the solution have fallen in it; it is accepted
+when they and the residual between the points are small. A window that was too long is where the shorter one
+starts from.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from itertools import pairwise
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import ChebyshevBasis
-from pibls.basis.radau import Radau
+from pibls.basis.polynomials.chebyshev import ChebyshevBasis
+from pibls.basis.polynomials.radau import Radau
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.march import SHORT, Course, follow, left_by_newton

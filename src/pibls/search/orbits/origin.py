@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import derivative, polynomials
+from pibls.basis.polynomials.chebyshev import derivative, polynomials
 from pibls.search.orbits.orbit import Path
 from pibls.search.orbits.together import Together
 from pibls.search.thresholds import ORBITS

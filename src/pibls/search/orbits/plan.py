@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import Chebyshev
+from pibls.basis.polynomials.chebyshev import Chebyshev
+from pibls.basis.polynomials.radau import Radau
 from pibls.basis.quasi import spread
-from pibls.basis.radau import Radau
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.forms.lowering import LoweredProblem

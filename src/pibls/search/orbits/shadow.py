@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import polynomials
-from pibls.basis.radau import Radau
+from pibls.basis.polynomials.chebyshev import polynomials
+from pibls.basis.polynomials.radau import Radau
 from pibls.search.orbits.orbit import Path, function_of
 from pibls.search.orbits.together import Together, ends
 from pibls.search.thresholds import ORBITS

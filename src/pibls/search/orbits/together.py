@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.radau import Radau
+from pibls.basis.polynomials.radau import Radau
 from pibls.solver.collocation import Collocation, just_before
 
 _NUMBERS = 2_000_000  # entries of the matrices that are made at once

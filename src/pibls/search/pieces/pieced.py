@@ -1,8 +1,9 @@
 r"""u = u_p in each piece p: one system for all pieces of a domain, tied where they touch.
 
-Each piece has waves over its own box, and waves in the mirror of each of its gaps (`basis.mirrored`): the
-others lie there, and with them the singularities of what is smooth here. Statements of the problem hold in
-each piece for its own functions; on the interfaces those of `problem.breaks.materials` hold for two.
+Each piece has waves over its own box, and waves in the mirror of each of its gaps
+(`basis.singular.mirrored`): the others lie there, and with them the singularities of what is smooth here.
+Statements of the problem hold in each piece for its own functions; on the interfaces those of
+`problem.breaks.materials` hold for two.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis import BasisSpec, Joined
-from pibls.basis.singular import as_singular
+from pibls.basis.singular.tips import as_singular
 from pibls.diagnose.corners.singular import Corner, corners_of, functions_at
 from pibls.diagnose.holes.holes import Around, holes_of, outer_faces
 from pibls.diagnose.layers import layers_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
-from pibls.basis.singular import as_singular
+from pibls.basis.singular.tips import as_singular
 from pibls.diagnose.corners.junctions import Junction
 from pibls.diagnose.corners.pencil import with_bessel
 from pibls.diagnose.corners.singular import Corner, lead_of

@@ -1,7 +1,7 @@
 r"""f₁(s), …, f_n(s) on [-1, 1]: the functions along one coordinate of a box, and the points they are held at.
 
 Polynomials, whole waves where the solution repeats itself, or polynomials in pieces that join smoothly
-(`basis.splines`): these become smaller towards an end where something is singular.
+(`basis.polynomials.splines`): these become smaller towards an end where something is singular.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.nodes import held_at, nodes_of, weights_of
-from pibls.basis.product import legendre, waves
-from pibls.basis.splines import Splines
+from pibls.basis.polynomials.nodes import held_at, nodes_of, weights_of
+from pibls.basis.polynomials.product import legendre, waves
+from pibls.basis.polynomials.splines import Splines
 
 WHOLE = (-1.0, 1.0)
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.bessel import Regular
-from pibls.basis.powers import NEAREST, ZERO, expanded
+from pibls.basis.singular.bessel import Regular
+from pibls.basis.singular.powers import NEAREST, ZERO, expanded
 
 _BESIDE = 1e-6  # of the length R
 

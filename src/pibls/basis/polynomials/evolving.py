@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import legendre
+from pibls.basis.polynomials.product import legendre
 from pibls.basis.protocol import Basis
 
 

@@ -18,8 +18,8 @@ from numpy.polynomial import polynomial as poly
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.joined import JoinedBasis
-from pibls.basis.powers import NEAREST, PowersBasis, expanded
 from pibls.basis.protocol import Basis
+from pibls.basis.singular.powers import NEAREST, PowersBasis, expanded
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.chebyshev import polynomials
+from pibls.basis.polynomials.chebyshev import polynomials
 
 _LONG = np.longdouble
 """The tables are made in longer numbers and rounded once: errors of their entries in the last digit would add

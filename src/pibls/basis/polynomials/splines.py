@@ -15,8 +15,8 @@ import numpy.typing as npt
 from scipy.special import roots_jacobi
 
 from pibls.arrays import Array
-from pibls.basis.nodes import held_at, nodes_of, weights_of
-from pibls.basis.product import legendre
+from pibls.basis.polynomials.nodes import held_at, nodes_of, weights_of
+from pibls.basis.polynomials.product import legendre
 
 Numbers = npt.NDArray[np.intp]
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.powers import expanded
-from pibls.basis.singular import falling, grown
+from pibls.basis.singular.powers import expanded
+from pibls.basis.singular.tips import falling, grown
 
 _SLOWEST = 1e-300
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
-from pibls.basis.product import legendre
+from pibls.basis.polynomials.product import legendre
 
 
 @lru_cache(maxsize=32)

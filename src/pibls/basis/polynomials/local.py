@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.product import legendre
-from pibls.basis.splines import Numbers, Splines, gauss_table
+from pibls.basis.polynomials.product import legendre
+from pibls.basis.polynomials.splines import Numbers, Splines, gauss_table
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Polynomials: along a line, in pieces that join smoothly, products of them, with a time."""
