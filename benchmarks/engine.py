@@ -33,7 +33,7 @@ from pibls.search.cells.divided import Reference, cell_system, ties_of
 from pibls.search.judging.bench import Bench
 from pibls.solver import GaussNewton
 from pibls.space import Cells, CellTree
-from pibls.system.cells import divided
+from pibls.system.divided.cells import divided
 
 DATA = Path(__file__).resolve().parents[1] / "docs" / "data" / "engine.json"
 NODES = 64

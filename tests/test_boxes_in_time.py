@@ -21,9 +21,9 @@ from pibls.search.evolutions.plan import towards_ends
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.judging.bench import Bench
 from pibls.solver.stages import stages
-from pibls.system.axial import Axial
-from pibls.system.lines import Lines
-from pibls.system.modal import Modal
+from pibls.system.evolutions.axial import Axial
+from pibls.system.evolutions.lines import Lines
+from pibls.system.evolutions.modal import Modal
 
 x, y, z, t = sp.symbols("x y z t")
 u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")

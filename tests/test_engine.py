@@ -24,7 +24,7 @@ from pibls.search.judging.bench import Bench
 from pibls.search.progress import _told
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree
-from pibls.system.cells import CellSystem
+from pibls.system.divided.cells import CellSystem
 
 dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 

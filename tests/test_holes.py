@@ -17,7 +17,7 @@ from pibls.diagnose.holes.holes import Around, holes_of
 from pibls.domain import frame
 from pibls.problem.forms.lowering import lower
 from pibls.space import CellTree
-from pibls.system.traces import Trace, Wanted, tied
+from pibls.system.divided.traces import Trace, Wanted, tied
 
 x, y = sp.symbols("x y")
 u, v = sp.Function("u")(x, y), sp.Function("v")(x, y)

@@ -28,7 +28,7 @@ from pibls.search.rates import LayerPlane, Walls, _samples, sites, towards, wall
 from pibls.solver import GaussNewton, Outcome
 from pibls.space import CellTree, graded
 from pibls.status import Status
-from pibls.system.boxed import Boxed
+from pibls.system.boxes.boxed import Boxed
 from tests.made import found, plan, plane
 
 x, y = sp.symbols("x y")

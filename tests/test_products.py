@@ -18,10 +18,10 @@ from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
 from pibls.problem.forms.lowering import lower
 from pibls.space import Lattice
-from pibls.system.boxed import Boxed
-from pibls.system.condensed import Condensed
-from pibls.system.nearest import Nearest
-from pibls.system.products import ProductRows
+from pibls.system.boxes.boxed import Boxed
+from pibls.system.boxes.condensed import Condensed
+from pibls.system.boxes.nearest import Nearest
+from pibls.system.boxes.products import ProductRows
 
 x, y, z = sp.symbols("x y z")
 

@@ -20,7 +20,7 @@ from pibls.search.evolutions.room import RoomPlaces
 from pibls.search.evolutions.rooms import RoomFollower
 from pibls.search.judging.bench import Bench
 from pibls.search.judging.estimate import unknowns_at
-from pibls.system.projected import Projection
+from pibls.system.evolutions.projected import Projection
 
 x, y, t = sp.symbols("x y t")
 u = sp.Function("u")(x, y, t)

@@ -27,7 +27,7 @@ from pibls.search.waves.plan import WavePlan
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
 from pibls.status import Status
-from pibls.system.line import grouped
+from pibls.system.evolutions.line import grouped
 from tests.made import found, line, plan, plane
 
 x, y = sp.symbols("x y")

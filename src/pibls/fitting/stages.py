@@ -24,7 +24,7 @@ from pibls.problem.regions.points import PointSet
 from pibls.search.cells.divided import cell_system, without_pairs
 from pibls.search.sweeps.repeated import Tabled
 from pibls.space import Cells, Whole
-from pibls.system.cells import CellSystem
+from pibls.system.divided.cells import CellSystem
 from pibls.system.placing import place_in
 from pibls.system.system import System, assemble
 

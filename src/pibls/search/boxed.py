@@ -6,7 +6,7 @@ from typing import cast
 
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import PRODUCTS
-from pibls.system.boxed import Boxed
+from pibls.system.boxes.boxed import Boxed
 
 
 def boxed_in(bench: Bench) -> Boxed | None:

@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 from pibls.arrays import Array
 from pibls.basis.polynomials.chebyshev import derivative, polynomials
 from pibls.basis.polynomials.radau import Radau
-from pibls.system.line import Line, LineTables
+from pibls.system.evolutions.line import Line, LineTables
 
 _STEPS = 12
 _FAST = 0.02  # a change that much smaller than the last one: the factors serve again

@@ -14,9 +14,9 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.krylov import gmres
 from pibls.linalg.patience import go_on
-from pibls.system.condensed import Condensed
-from pibls.system.nearest import Nearest
-from pibls.system.products import Linear, ProductRows
+from pibls.system.boxes.condensed import Condensed
+from pibls.system.boxes.nearest import Nearest
+from pibls.system.boxes.products import Linear, ProductRows
 
 _KRYLOV = 150
 _FEW, _FEWER = 24, 12  # steps of GMRES in the plane: with the nearest sum in front, and with old factors

@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.patience import go_on
 from pibls.solver.inverse import Inverse
-from pibls.system.products import Linear, ProductRows
+from pibls.system.boxes.products import Linear, ProductRows
 
 _LINEAR, _NEWTON = 6, 30  # steps at most
 _ENDED = 2e-15  # a step that changes nothing

@@ -1,8 +1,8 @@
 r"""A(x) = [χ₁(x) A₁(x) | … | χ_S(x) A_S(x)]: a basis of its own in each cell of a grid.
 
 The cells do not overlap, and a function belongs to one cell alone: most of the matrix is zero. What holds
-the cells together are the traces on their faces (`system.traces`), as in the local extreme learning machine
-(locELM) of Dong and Li, with the traces as unknowns.
+the cells together are the traces on their faces (`system.divided.traces`), as in the local extreme learning
+machine (locELM) of Dong and Li, with the traces as unknowns.
 """
 
 from __future__ import annotations

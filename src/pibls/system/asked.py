@@ -12,7 +12,7 @@ from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
 
 if TYPE_CHECKING:
-    from pibls.system.cells import CellSystem
+    from pibls.system.divided.cells import CellSystem
     from pibls.system.system import System
 
 

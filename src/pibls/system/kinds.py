@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pibls.system.cells import CellSystem
+from pibls.system.divided.cells import CellSystem
 from pibls.system.even_odd import EvenOddSystem
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import System

@@ -22,7 +22,7 @@ from pibls.search.judging.bench import Bench
 from pibls.search.rates import sites, waves_across
 from pibls.search.thresholds import AXES, DEFAULT, RATES, SIZES
 from pibls.space import Lattice
-from pibls.system.boxed import Boxed
+from pibls.system.boxes.boxed import Boxed
 
 
 @dataclass(frozen=True)

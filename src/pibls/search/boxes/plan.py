@@ -30,8 +30,8 @@ from pibls.solver import Outcome
 from pibls.solver.products import SolvedProducts, solved
 from pibls.space import Space
 from pibls.status import Status
-from pibls.system.boxed import Boxed
-from pibls.system.products import ProductRows
+from pibls.system.boxes.boxed import Boxed
+from pibls.system.boxes.products import ProductRows
 
 
 @dataclass

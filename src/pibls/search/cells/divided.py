@@ -20,12 +20,12 @@ from pibls.search.judging.bench import Bench
 from pibls.search.singular.cornered import Cornered
 from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare
-from pibls.system.cells import CellSystem
-from pibls.system.jumps import jump_at
-from pibls.system.pieces import Placing
+from pibls.system.divided.cells import CellSystem
+from pibls.system.divided.jumps import jump_at
+from pibls.system.divided.pieces import Placing
+from pibls.system.divided.traces import JointPoints, Wanted, orders_across, tied, traces_of
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
-from pibls.system.traces import JointPoints, Wanted, orders_across, tied, traces_of
 
 _FINER = 1.5
 

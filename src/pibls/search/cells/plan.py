@@ -33,7 +33,7 @@ from pibls.solver.protocol import starting_values
 from pibls.space import CellTree, Node, Space, graded
 from pibls.space.spectrum import degree_in
 from pibls.status import Status
-from pibls.system.cells import CellSystem
+from pibls.system.divided.cells import CellSystem
 
 
 @dataclass

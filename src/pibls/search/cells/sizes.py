@@ -19,7 +19,7 @@ from pibls.search.cells.divided import Reference
 from pibls.search.thresholds import DEFAULT, SIZES
 from pibls.space import Cells, CellTree, Node
 from pibls.space.spectrum import degree_in
-from pibls.system.traces import degree_of
+from pibls.system.divided.traces import degree_of
 
 NODES = {1: (24, 32), 2: (64, 128, 256, 400, 700), 3: (160, 250, 500, 1000)}
 """Functions that a cell may have."""

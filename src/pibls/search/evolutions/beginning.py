@@ -17,7 +17,7 @@ from pibls.search.evolutions.tails import natural_of, noise_of, spectra
 from pibls.search.judging.look import places_of
 from pibls.search.thresholds import BENCH, MARCH
 from pibls.space.tree import Numbers
-from pibls.system.lines import Lines
+from pibls.system.evolutions.lines import Lines
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import BENCH
 from pibls.space import Cells, Lattice, Whole
 from pibls.space.tree import Numbers
-from pibls.system.lines import Lines, LineStatement, Site, group_of
-from pibls.system.modes import Modes
+from pibls.system.evolutions.lines import Lines, LineStatement, Site, group_of
+from pibls.system.evolutions.modes import Modes
 
 _SPARE = 8  # nodes of a rule beyond the functions of a cell
 _KEPT = 12  # grids whose tables are kept

@@ -20,9 +20,9 @@ from pibls.linalg.kronecker import along
 from pibls.problem.forms.lowering import Residual
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.judging.bench import Bench
-from pibls.system.frame import Frame, Side
-from pibls.system.lines import Site
-from pibls.system.pairing import Pairing
+from pibls.system.evolutions.frame import Frame, Side
+from pibls.system.evolutions.lines import Site
+from pibls.system.evolutions.pairing import Pairing
 
 _LOOKED = (1e-6, 0.02, 0.13, 0.31, 0.5, 0.69, 0.87, 0.98, 1.0 - 1e-6)
 """Where on a side, along each coordinate and in time, it is asked whether a condition holds."""

@@ -1,10 +1,10 @@
 r"""c(t₀) → c(t₁) → …: an evolution as coefficients in space that move, window after window.
 
-Each window holds the equations at a few moments (`solver.stages`) and points in space (`system.lines`), and
-is solved by Newton's method (`newton`). It is accepted where its series have fallen in space and in
-time, and where the equations hold between the points (`tails`). Where the beginning contradicts what
-holds at the sides, cells and windows are graded towards it, and what comes before the first window that is
-resolved is not promised.
+Each window holds the equations at a few moments (`solver.stages`) and points in space
+(`system.evolutions.lines`), and is solved by Newton's method (`newton`). It is accepted where its series
+have fallen in space and in time, and where the equations hold between the points (`tails`). Where the
+beginning contradicts what holds at the sides, cells and windows are graded towards it, and what comes
+before the first window that is resolved is not promised.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pibls.search.evolutions.tails import BETWEEN, left_at_sides, left_between, 
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
-from pibls.system.lines import Lines
+from pibls.system.evolutions.lines import Lines
 
 _TOO_MANY = "more cells would be needed than there may be"
 _UNRESOLVED = "the beginning is not resolved"

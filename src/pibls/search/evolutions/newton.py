@@ -23,9 +23,9 @@ from pibls.search.evolutions.march import Course, NoWindowError
 from pibls.search.evolutions.resolution import Resolution, in_pieces
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import Stages
-from pibls.system.axial import Axial
-from pibls.system.lines import Lines, Moments
-from pibls.system.modal import Modal
+from pibls.system.evolutions.axial import Axial
+from pibls.system.evolutions.lines import Lines, Moments
+from pibls.system.evolutions.modal import Modal
 
 
 @dataclass

@@ -35,7 +35,7 @@ from pibls.search.evolutions.still import at_rest, mask_of
 from pibls.search.judging.bench import Bench
 from pibls.search.singular.corner_functions import corner_functions
 from pibls.search.thresholds import ROOMS
-from pibls.system.lines import Lines, Site, group_of
+from pibls.system.evolutions.lines import Lines, Site, group_of
 
 
 @dataclass(frozen=True)

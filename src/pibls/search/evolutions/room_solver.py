@@ -1,7 +1,7 @@
 r"""P r(Σ c_i(t) f_i) = 0 at the moments of one window: Newton's method on any shape.
 
-The rows at the points are made square (`system.projected`). A linear evolution whose coefficients rest keeps
-the factors of its matrix.
+The rows at the points are made square (`system.evolutions.projected`). A linear evolution whose
+coefficients rest keeps the factors of its matrix.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pibls.search.evolutions.room import Room, RoomPlaces
 from pibls.search.thresholds import MARCH, ROOMS
 from pibls.solver.stages import Stages
 from pibls.space import Whole
-from pibls.system.lines import Moments
-from pibls.system.projected import Projection, untested
+from pibls.system.evolutions.lines import Moments
+from pibls.system.evolutions.projected import Projection, untested
 
 Squaring = Callable[[Array], Array]
 """Rows at points ↦ as many as there are functions."""

@@ -1,10 +1,10 @@
 r"""c(t₀) → c(t₁) → …: an evolution on any shape as coefficients that move, window after window.
 
 Each window holds the equations at a few moments (`solver.stages`); in space they are tested with the
-functions themselves (`system.projected`). A linear evolution whose coefficients rest keeps the factors of its
-matrix from window to window. A window is accepted where what the last degrees add, in space and in time,
-has fallen, and where equations and conditions hold between the points. Where the beginning contradicts
-what holds at the walls, what comes before the first window that is resolved is not promised.
+functions themselves (`system.evolutions.projected`). A linear evolution whose coefficients rest keeps the
+factors of its matrix from window to window. A window is accepted where what the last degrees add, in space
+and in time, has fallen, and where equations and conditions hold between the points. Where the beginning
+contradicts what holds at the walls, what comes before the first window that is resolved is not promised.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pibls.search.evolutions.tails import BETWEEN, LAST, between_of
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH, ROOMS
 from pibls.solver.stages import stages
-from pibls.system.lines import Term
+from pibls.system.evolutions.lines import Term
 
 CROWDED = "more functions would be needed than there may be"
 

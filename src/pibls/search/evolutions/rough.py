@@ -25,7 +25,7 @@ from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
 from pibls.space import Node, crossed
-from pibls.system.lines import Lines
+from pibls.system.evolutions.lines import Lines
 
 
 def travels(places: Places, state: State, lines: Lines) -> bool:

@@ -12,7 +12,7 @@ from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.resolution import Resolution, in_pieces
 from pibls.search.thresholds import MARCH
 from pibls.solver.stages import Stages
-from pibls.system.lines import Lines, LineStatement, Moments, Term
+from pibls.system.evolutions.lines import Lines, LineStatement, Moments, Term
 
 LAST = np.array([0.1, 1.0])  # weights of the last two coefficients in time: the next is smaller still
 BETWEEN = np.array([0.12, 0.55, 0.91])  # moments at which the equations are not held

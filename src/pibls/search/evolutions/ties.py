@@ -10,10 +10,10 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.search.evolutions.resolution import Resolution, product_of
 from pibls.space.tree import Joint, Numbers
-from pibls.system.bent import BentFluxes
-from pibls.system.jumps import jump_at
-from pibls.system.lines import LineStatement, Site, StatementAt, without
-from pibls.system.traces import Trace, beside, traces_of
+from pibls.system.divided.jumps import jump_at
+from pibls.system.divided.traces import Trace, beside, traces_of
+from pibls.system.evolutions.bent import BentFluxes
+from pibls.system.evolutions.lines import LineStatement, Site, StatementAt, without
 
 if TYPE_CHECKING:
     from pibls.search.evolutions.chain import Places

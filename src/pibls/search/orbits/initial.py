@@ -12,7 +12,7 @@ from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.search.evolution import Evolution
 from pibls.search.thresholds import ORBITS
 from pibls.solver.collocation import Settled
-from pibls.system.line import Group, Line
+from pibls.system.evolutions.line import Group, Line
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pibls.search.orbits.initial import InitialValues, Kick
 from pibls.search.thresholds import MARCH, ORBITS
 from pibls.solver.collocation import Collocation, OrbitPiece, Settled
 from pibls.space import Whole, Windows
-from pibls.system.line import Line
+from pibls.system.evolutions.line import Line
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pibls.search.orbits.orbit import Path
 from pibls.search.orbits.together import Together
 from pibls.search.thresholds import ORBITS
 from pibls.solver.collocation import Collocation
-from pibls.system.line import Line
+from pibls.system.evolutions.line import Line
 
 
 def is_free(path: Path, collocation: Collocation) -> bool:

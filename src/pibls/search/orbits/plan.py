@@ -29,8 +29,8 @@ from pibls.search.thresholds import FOLLOWING, ORBITS
 from pibls.solver import Outcome
 from pibls.solver.collocation import Collocation
 from pibls.status import Status
+from pibls.system.evolutions.line import Line
 from pibls.system.judging import residuals_at
-from pibls.system.line import Line
 from pibls.system.points import PointSet
 
 

@@ -20,7 +20,7 @@ from pibls.problem import Region
 from pibls.search.singular.enrich import Enrichment
 from pibls.search.thresholds import CORNERED
 from pibls.space import Cells, TiedFunctions, Whole, bare, ties_of, with_fields
-from pibls.system.cells import Shared
+from pibls.system.divided.cells import Shared
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 

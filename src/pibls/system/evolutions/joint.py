@@ -1,8 +1,8 @@
 r"""Σ_k S_ek(μ₁, …, μ_d, λ) c_k = r_e: unknowns that move each other on a box, one small matrix for each mode.
 
-Along each coordinate all of them are made of the same modes (`system.pairing`): those of ∂² + q among the
-functions that meet the conditions, or ∂ of these, or waves round a period. Coefficients that vary are
-taken as their mean; what is left out that way makes the operator nearly the identity instead of one.
+Along each coordinate all of them are made of the same modes (`system.evolutions.pairing`): those of ∂² + q
+among the functions that meet the conditions, or ∂ of these, or waves round a period. Coefficients that vary
+are taken as their mean; what is left out that way makes the operator nearly the identity instead of one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.product import derivative_of
 from pibls.basis.polynomials.strand import Strand
 from pibls.linalg.kronecker import Axis, along
-from pibls.system.frame import Frame
-from pibls.system.nearest import SAME, Span
-from pibls.system.pairing import Parity
+from pibls.system.boxes.nearest import SAME, Span
+from pibls.system.evolutions.frame import Frame
+from pibls.system.evolutions.pairing import Parity
 
 Complex = npt.NDArray[np.complex128]
 Terms = Mapping[tuple[int, int], Mapping[tuple[MultiIndex, int], Array]]

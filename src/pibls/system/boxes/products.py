@@ -20,7 +20,7 @@ from pibls.basis.polynomials.splines import Splines
 from pibls.domain import Domain
 from pibls.linalg.kronecker import along
 from pibls.problem.forms.lowering import Residual
-from pibls.system.boxed import Boxed
+from pibls.system.boxes.boxed import Boxed
 from pibls.system.placing import place_in
 from pibls.system.points import Points, PointSet
 

@@ -24,8 +24,8 @@ from pibls.basis.polynomials.local import LocalSplines
 from pibls.basis.polynomials.splines import Numbers
 from pibls.linalg.kronecker import along
 from pibls.linalg.patience import go_on
-from pibls.system.boxed import BoxCondition
-from pibls.system.products import Linear, ProductRows, ProductStatement
+from pibls.system.boxes.boxed import BoxCondition
+from pibls.system.boxes.products import Linear, ProductRows, ProductStatement
 
 _ENTRIES = 6e7
 """Of all boxes at most: half a gigabyte."""

@@ -16,11 +16,11 @@ from pibls.linalg.spread import Strip
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare
+from pibls.system.divided.traces import Faces, JointPoints
 from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
 from pibls.system.tied import Index, TiedSystem, shared_columns
-from pibls.system.traces import Faces, JointPoints
 
 Placing = Callable[[], Mapping[Region, PointSet]]
 """The points of a cell, placed when it is called."""

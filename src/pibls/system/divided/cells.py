@@ -23,11 +23,11 @@ from pibls.linalg.spread import Spread
 from pibls.linalg.staircase import Numbers
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
-from pibls.system import pieces
 from pibls.system.asked import Asked
-from pibls.system.pieces import Alike, FaceSide, Job, Placing
+from pibls.system.divided import pieces
+from pibls.system.divided.pieces import Alike, FaceSide, Job, Placing
+from pibls.system.divided.traces import Faces, JointPoints
 from pibls.system.tied import Index
-from pibls.system.traces import Faces, JointPoints
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 

@@ -1,9 +1,9 @@
 r"""(σ + L₁ + … + L_d) u = r for a few complex σ, B u = g on the sides: an evolution on a box, axis by axis.
 
-Unknowns that move each other through the same modes are solved together (`system.joint`). Else, for each
-equation and its own unknown, the nearest sum of one operator along each coordinate (`system.nearest`)
-takes the place of the operator. What is left out is left to steps (`linalg.krylov`). What the sides ask is
-taken off first (`system.span`).
+Unknowns that move each other through the same modes are solved together (`system.evolutions.joint`). Else,
+for each equation and its own unknown, the nearest sum of one operator along each coordinate
+(`system.boxes.nearest`) takes the place of the operator. What is left out is left to steps
+(`linalg.krylov`). What the sides ask is taken off first (`system.evolutions.span`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from pibls.arrays import Array, MultiIndex
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.frame import Frame
-from pibls.system.joint import JointInverse, NotJointError, Terms
-from pibls.system.lines import Lines
-from pibls.system.nearest import SAME, Span, nearest_sum
-from pibls.system.pairing import Pairing
-from pibls.system.span import Bound
+from pibls.system.boxes.nearest import SAME, Span, nearest_sum
+from pibls.system.evolutions.frame import Frame
+from pibls.system.evolutions.joint import JointInverse, NotJointError, Terms
+from pibls.system.evolutions.lines import Lines
+from pibls.system.evolutions.pairing import Pairing
+from pibls.system.evolutions.span import Bound
 
 Complex = npt.NDArray[np.complex128]
 

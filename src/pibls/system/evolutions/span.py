@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from pibls.arrays import Array
 from pibls.linalg.kronecker import along
-from pibls.system.frame import Frame, Side
-from pibls.system.lines import Lines, LineStatement
-from pibls.system.nearest import Span, at_ends, row_of
+from pibls.system.boxes.nearest import Span, at_ends, row_of
+from pibls.system.evolutions.frame import Frame, Side
+from pibls.system.evolutions.lines import Lines, LineStatement
 
 Complex = npt.NDArray[np.complex128]
 

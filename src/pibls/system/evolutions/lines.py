@@ -19,8 +19,8 @@ from pibls.linalg.shifted import Dense, SparseParts
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import Residual
 from pibls.space.tree import Numbers
-from pibls.system.frame import Frame
-from pibls.system.modes import Modes
+from pibls.system.evolutions.frame import Frame
+from pibls.system.evolutions.modes import Modes
 
 Term = tuple[int, int, MultiIndex, int]
 """Site, unknown, derivatives in space, derivatives in time."""

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.product import legendre
 from pibls.linalg.kronecker import Kronecker, along
-from pibls.system.products import Linear, ProductRows
+from pibls.system.boxes.products import Linear, ProductRows
 
 _ROUNDS = 8  # of fitting ρ
 SAME = 1e-13

@@ -1,0 +1,1 @@
+"""Systems in cells: one for each cell, and the traces that hold neighbours together."""
