@@ -35,8 +35,8 @@ import pibls
 from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import resident, threads
 from pibls.basis.scale import scale_for
-from pibls.linalg import block_qr
-from pibls.linalg.spread import Spread, Strip
+from pibls.linalg.tree import block_qr
+from pibls.linalg.tree.spread import Spread, Strip
 from pibls.search.cells.divided import cell_system
 from pibls.search.judging.bench import Bench
 from pibls.solver import GaussNewton

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import resident
-from pibls.linalg import distributed
-from pibls.linalg.engine import HERE, Here, Share
 from pibls.linalg.threads import sensible_threads
+from pibls.linalg.tree import distributed
+from pibls.linalg.tree.engine import HERE, Here, Share
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system, ties_of

@@ -12,10 +12,10 @@ import sympy as sp
 import pibls
 from pibls.arrays import Array
 from pibls.basis import Features, Waves
-from pibls.linalg import block_qr
-from pibls.linalg.fronts import planned
 from pibls.linalg.ridge_qr import RidgeQR
-from pibls.linalg.spread import Spread, Strip
+from pibls.linalg.tree import block_qr
+from pibls.linalg.tree.fronts import planned
+from pibls.linalg.tree.spread import Spread, Strip
 from pibls.space import Decomposed
 from pibls.system.points import Points
 

@@ -13,11 +13,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.linalg import block_qr, distributed, staircase
-from pibls.linalg.engine import HERE, BytesAsked, Here, Share, TooLargeError
-from pibls.linalg.fronts import FrontPlan, Rest, eliminate, planned
-from pibls.linalg.layout import Layout
 from pibls.linalg.threads import sensible_threads
+from pibls.linalg.tree import block_qr, distributed, staircase
+from pibls.linalg.tree.engine import HERE, BytesAsked, Here, Share, TooLargeError
+from pibls.linalg.tree.fronts import FrontPlan, Rest, eliminate, planned
+from pibls.linalg.tree.layout import Layout
 from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system
 from pibls.search.judging.bench import Bench

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.linalg import block_qr
 from pibls.linalg.even_odd import EvenOddFactorization
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.pivoted_qr import Reflectors
 from pibls.linalg.streamed_qr import StreamedFactorization
+from pibls.linalg.tree import block_qr
 
 _EPS = float(np.finfo(float).eps)
 _PANEL = 16

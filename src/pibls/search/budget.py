@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.linalg.engine import Share
 from pibls.linalg.patience import OutOfTimeError as OutOfTimeError
+from pibls.linalg.tree.engine import Share
 from pibls.search.thresholds import LOOP
 
 

@@ -14,9 +14,9 @@ from pibls.diagnose.balance import Imbalance, imbalance_of
 from pibls.diagnose.corners.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
-from pibls.linalg.engine import HERE, Engine
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.patience import asked
+from pibls.linalg.tree.engine import HERE, Engine
 from pibls.problem import Problem
 from pibls.problem.breaks.materials import in_one_piece, materials_of
 from pibls.problem.forms.lowering import Residual, lower

@@ -94,8 +94,8 @@ def solve(
             got=repr(callback),
             remedy="Write callback=print to see what it is called with.",
         )
-    from pibls.linalg.distributed import engine_of
     from pibls.linalg.patience import asked
+    from pibls.linalg.tree.distributed import engine_of
     from pibls.search import drive
     from pibls.search.budget import Budget
     from pibls.solution import Solution

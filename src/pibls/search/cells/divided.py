@@ -13,7 +13,7 @@ from pibls.arrays import Array
 from pibls.basis.scale import scale_for
 from pibls.basis.waves import WaveBasis, Waves
 from pibls.domain import Domain, time_of
-from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.tree.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.judging.bench import Bench

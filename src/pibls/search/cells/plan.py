@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.linalg.engine import TooLargeError
 from pibls.linalg.threads import sensible_threads
+from pibls.linalg.tree.engine import TooLargeError
 from pibls.search.attempt import Attempt, judge, misfits
 from pibls.search.cells.divided import Reference, cell_system, sums_divide
 from pibls.search.cells.seams import Seams, meeting

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.ripples import shortest
 from pibls.domain import Domain, box_of
-from pibls.linalg.engine import HERE, Engine
+from pibls.linalg.tree.engine import HERE, Engine
 from pibls.problem import Region
 from pibls.problem.breaks.materials import Materials
 from pibls.problem.forms.lowering import LoweredProblem

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.engine import HERE, Engine
-from pibls.linalg.layout import Layout
-from pibls.linalg.spread import Spread
-from pibls.linalg.staircase import Numbers
+from pibls.linalg.tree.engine import HERE, Engine
+from pibls.linalg.tree.layout import Layout
+from pibls.linalg.tree.spread import Spread
+from pibls.linalg.tree.staircase import Numbers
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system.asked import Asked

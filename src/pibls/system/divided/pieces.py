@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.spread import Strip
+from pibls.linalg.tree.spread import Strip
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.fronts import Front, Rest, eliminate
-from pibls.linalg.layout import Bundle
-from pibls.linalg.spread import Piece, Spread
+from pibls.linalg.tree.fronts import Front, Rest, eliminate
+from pibls.linalg.tree.layout import Bundle
+from pibls.linalg.tree.spread import Piece, Spread
 
 
 def factor(A: Spread, scale: Array, cond: float) -> BlockFactorization:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.engine import HERE, Engine
-from pibls.linalg.layout import Layout
 from pibls.linalg.matrix import Matrix, Structured
-from pibls.linalg.staircase import Numbers
+from pibls.linalg.tree.engine import HERE, Engine
+from pibls.linalg.tree.layout import Layout
+from pibls.linalg.tree.staircase import Numbers
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Spread(Structured):
         return replace(self, pieces=tuple(self.each(blended, self.pieces, other.pieces, shares)))
 
     def ridged(self, solver: Any, scale: Array, cond: float) -> Any:
-        from pibls.linalg import block_qr
+        from pibls.linalg.tree import block_qr
 
         return block_qr.factor(self, scale, cond)
 

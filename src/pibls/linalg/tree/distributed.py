@@ -17,8 +17,8 @@ from weakref import WeakSet
 import numpy as np
 
 from pibls.errors import ProblemError
-from pibls.linalg.engine import HERE, BytesAsked, Engine, Share, TooLargeError
 from pibls.linalg.threads import sensible_threads
+from pibls.linalg.tree.engine import HERE, BytesAsked, Engine, Share, TooLargeError
 
 LEAST = 5e8
 """Operations below which a task is not worth sending: about a tenth of a second."""
