@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls
 from pibls.domain import Boundary, faces_of
-from pibls.domain.crossings import crossings
+from pibls.domain.faces.crossings import crossings
 from pibls.problem.forms.lowering import lower
 from pibls.search.cells.divided import Reference, cell_system
 from pibls.search.cells.sizes import NODES, Sized, grid_for, waves_in

@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain.tiling import Tiling
+from pibls.domain.pieces.tiling import Tiling
 from pibls.problem.breaks.characteristics import characteristics_of
 from pibls.problem.breaks.materials import materials_of
 

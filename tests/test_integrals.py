@@ -9,8 +9,9 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import Boundary, Shape, columns, faces_of
-from pibls.domain.quadrature import rule_boundary, rule_inside, settled
+from pibls.domain import Boundary, Shape, faces_of
+from pibls.domain.integrals import columns
+from pibls.domain.integrals.quadrature import rule_boundary, rule_inside, settled
 from pibls.errors import ProblemError
 from pibls.io import parse_problem, problem_text
 from pibls.problem import Jet

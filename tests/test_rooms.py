@@ -13,7 +13,7 @@ from scipy.special import jn_zeros, jv
 
 import pibls
 from pibls.basis import DegreeBasis, EvolvingBasis
-from pibls.domain.gauss import in_round_ball
+from pibls.domain.integrals.gauss import in_round_ball
 from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.room import RoomPlaces

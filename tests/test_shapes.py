@@ -12,8 +12,9 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, box_of, check_domain, faces_of, level
-from pibls.domain.level import Level
+from pibls.domain import Boundary, box_of, check_domain, faces_of
+from pibls.domain.faces import level
+from pibls.domain.faces.level import Level
 from pibls.domain.shape import inside_of
 from pibls.problem import Inside, Part
 

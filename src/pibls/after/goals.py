@@ -16,7 +16,7 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.domain import Domain, box_of, space_of, time_of
-from pibls.domain.gauss import Rule
+from pibls.domain.integrals.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Inside
 from pibls.problem.forms.integral import extent_of

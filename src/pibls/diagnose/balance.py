@@ -16,7 +16,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import BALANCE
 from pibls.domain import Domain, box_of, time_of
-from pibls.domain.gauss import Rule
+from pibls.domain.integrals.gauss import Rule
 from pibls.errors import ProblemError
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import LoweredProblem, Residual

@@ -21,7 +21,7 @@ from pibls.basis.quasi import sobol
 from pibls.diagnose.corners.symbol import Complexes
 from pibls.diagnose.thresholds import LAYERS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
-from pibls.domain.face import Face, join
+from pibls.domain.faces.face import Face, join
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 Polynomial = dict[MultiIndex, float]

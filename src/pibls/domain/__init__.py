@@ -1,13 +1,13 @@
 """Domains: one shape per file, and time. Each is a `Domain`: points inside, points on the boundary."""
 
-from pibls.domain.audit import check_domain
 from pibls.domain.ball import Ball
 from pibls.domain.box import Box
+from pibls.domain.checks.audit import check_domain
 from pibls.domain.csg import Difference, Intersection, Union
 from pibls.domain.disk import Disk
 from pibls.domain.ellipse import Ellipse
 from pibls.domain.extrusion import Extrusion
-from pibls.domain.face import Boundary, Face
+from pibls.domain.faces.face import Boundary, Face
 from pibls.domain.frame import frame, owned, parts_in
 from pibls.domain.implicit import Implicit
 from pibls.domain.interval import Interval

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.checks import place_of, positive, several_coordinates, signed_in
+from pibls.domain.checks.arguments import place_of, positive, several_coordinates, signed_in
 from pibls.domain.disk import Circle
-from pibls.domain.face import Boundary, Face
-from pibls.domain.patch import Patch
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import Boundary, Face
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.surface import Surface
 from pibls.domain.round import Round
-from pibls.domain.surface import Surface
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -11,9 +11,9 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import coordinate, distinct, ordered, signed
-from pibls.domain.face import Boundary, Face, draw
-from pibls.domain.flat import FlatFace
+from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
+from pibls.domain.faces.face import Boundary, Face, draw
+from pibls.domain.faces.flat import FlatFace
 from pibls.domain.mapped import Mapped
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape

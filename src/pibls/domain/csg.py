@@ -10,12 +10,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import mentioned
-from pibls.domain.face import Face, drawn_within
+from pibls.domain.checks.arguments import mentioned
+from pibls.domain.faces.face import Face, drawn_within
+from pibls.domain.faces.trim import outline, trim
 from pibls.domain.maps import Affine
 from pibls.domain.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of, map_of
-from pibls.domain.trim import outline, trim
 from pibls.errors import ProblemError
 
 

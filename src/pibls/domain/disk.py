@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.arc import Arc
-from pibls.domain.checks import pair_of_coordinates, place_of, positive, signed_in
-from pibls.domain.curve import Curve
-from pibls.domain.face import Face
+from pibls.domain.checks.arguments import pair_of_coordinates, place_of, positive, signed_in
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.curve import Curve
+from pibls.domain.faces.face import Face
 from pibls.domain.round import Round
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.checks import pair_of_coordinates, place_of, positive, real_number, signed_in
-from pibls.domain.curve import Curve
-from pibls.domain.even import Evened
-from pibls.domain.face import Face
+from pibls.domain.checks.arguments import pair_of_coordinates, place_of, positive, real_number, signed_in
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.curve import Curve
+from pibls.domain.faces.even import Evened
+from pibls.domain.faces.face import Face
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
 

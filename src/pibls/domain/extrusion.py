@@ -10,12 +10,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.audit import check_domain
-from pibls.domain.checks import coordinate, distinct, ordered, signed
-from pibls.domain.cloud import Cloud
-from pibls.domain.extruded import Extruded
-from pibls.domain.face import Boundary, Face, draw, join
-from pibls.domain.flat import FlatFace
+from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
+from pibls.domain.checks.audit import check_domain
+from pibls.domain.faces.cloud import Cloud
+from pibls.domain.faces.extruded import Extruded
+from pibls.domain.faces.face import Boundary, Face, draw, join
+from pibls.domain.faces.flat import FlatFace
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of
 from pibls.errors import ProblemError

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Face, Same
+from pibls.domain.faces.face import Face, Same
 from pibls.domain.protocol import Domain, box_of, faces_of
 
 _ON_FACE = 33

@@ -16,13 +16,13 @@ from sympy.core.relational import Relational
 from pibls.arrays import Array, Mask
 from pibls.domain.box import Box
 from pibls.domain.csg import Combined, empty
-from pibls.domain.face import Face
-from pibls.domain.level import Level
+from pibls.domain.faces.face import Face
+from pibls.domain.faces.level import Level
+from pibls.domain.faces.trim import trim
 from pibls.domain.mapped import Mapped
 from pibls.domain.maps import Affine
 from pibls.domain.protocol import box_of
 from pibls.domain.shape import Shape
-from pibls.domain.trim import trim
 from pibls.errors import ProblemError, ShapeWarning
 
 

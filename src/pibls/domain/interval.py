@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pibls.domain.box import Box
-from pibls.domain.checks import coordinate, ordered, signed
+from pibls.domain.checks.arguments import coordinate, ordered, signed
 
 
 @dataclass(frozen=True, init=False, repr=False)

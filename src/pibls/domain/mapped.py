@@ -10,12 +10,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.cloud import Cloud
-from pibls.domain.face import Boundary, Face
+from pibls.domain.faces.cloud import Cloud
+from pibls.domain.faces.face import Boundary, Face
+from pibls.domain.faces.trim import outline
 from pibls.domain.maps import Affine
 from pibls.domain.protocol import Domain, box_of, faces_of
 from pibls.domain.shape import Shape, inside_of
-from pibls.domain.trim import outline
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import several_coordinates, signed_in
-from pibls.domain.face import Face, drawn_within
+from pibls.domain.checks.arguments import several_coordinates, signed_in
+from pibls.domain.faces.face import Face, drawn_within
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.surface import Surface
 from pibls.domain.maps import Affine
-from pibls.domain.patch import Patch
 from pibls.domain.shape import Shape
-from pibls.domain.surface import Surface
 from pibls.errors import ProblemError
 
 _BINS = 64

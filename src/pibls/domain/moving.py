@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.checks import mentioned, place_of, positive, real_number
+from pibls.domain.checks.arguments import mentioned, place_of, positive, real_number
 from pibls.domain.maps import Affine
 from pibls.domain.protocol import box_of
 from pibls.domain.shape import map_of

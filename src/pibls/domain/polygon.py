@@ -11,14 +11,14 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.face import Face, drawn_within
+from pibls.domain.checks.arguments import pair_of_coordinates, signed_in
+from pibls.domain.checks.vertices import Ring, checked_rings, without_slits
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import Face, drawn_within
+from pibls.domain.faces.polyline import Polyline
 from pibls.domain.maps import Affine
-from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape, asked
 from pibls.domain.slit import Lip
-from pibls.domain.vertices import Ring, checked_rings, without_slits
 from pibls.errors import need
 
 _SMOOTH = 0.26  # radians: where a polygon turns by less, as a digitised curve does, there is no corner

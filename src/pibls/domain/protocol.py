@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.cloud import Cloud
-from pibls.domain.face import Boundary, Face
+from pibls.domain.faces.cloud import Cloud
+from pibls.domain.faces.face import Boundary, Face
 from pibls.domain.shape import FullyKnown
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.audit import check_domain
-from pibls.domain.checks import coordinate, distinct, mentioned, signed_in
-from pibls.domain.cloud import Cloud
-from pibls.domain.face import ON, Boundary, Face, draw
-from pibls.domain.patch import Patch
+from pibls.domain.checks.arguments import coordinate, distinct, mentioned, signed_in
+from pibls.domain.checks.audit import check_domain
+from pibls.domain.faces.cloud import Cloud
+from pibls.domain.faces.face import ON, Boundary, Face, draw
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.surface import Surface
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of
-from pibls.domain.surface import Surface
 from pibls.errors import ProblemError
 
 _STEPS = 512

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from pibls.arrays import Rng
-from pibls.domain.cloud import Cloud
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.faces.cloud import Cloud
+from pibls.domain.faces.face import Boundary, Face, draw
 from pibls.domain.maps import Affine
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.face import Face
+from pibls.domain.checks.arguments import pair_of_coordinates, signed_in
+from pibls.domain.checks.vertices import Ring, points_of
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import Face
+from pibls.domain.faces.polyline import Polyline
 from pibls.domain.maps import Affine
-from pibls.domain.polyline import Polyline
 from pibls.domain.shape import Shape
-from pibls.domain.vertices import Ring, points_of
 from pibls.errors import ProblemError, need
 
 _APART = 32 * 2.2e-16  # of its coordinates: how far a lip is from the line, so that a point knows its side

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.checks import pair_of_coordinates, signed_in
-from pibls.domain.curve import Curve
-from pibls.domain.even import Evened
-from pibls.domain.face import Face, drawn_within
+from pibls.domain.checks.arguments import pair_of_coordinates, signed_in
+from pibls.domain.checks.vertices import Ring, points_of
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.curve import Curve
+from pibls.domain.faces.even import Evened
+from pibls.domain.faces.face import Face, drawn_within
 from pibls.domain.maps import Affine
 from pibls.domain.shape import Shape
-from pibls.domain.vertices import Ring, points_of
 from pibls.errors import ProblemError, need
 
 

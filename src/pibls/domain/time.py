@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.audit import check_domain
-from pibls.domain.checks import coordinate, distinct, ordered, signed
-from pibls.domain.extruded import Extruded
-from pibls.domain.face import Boundary, Face, draw
+from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
+from pibls.domain.checks.audit import check_domain
+from pibls.domain.faces.extruded import Extruded
+from pibls.domain.faces.face import Boundary, Face, draw
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, lengths_of, time_of
 from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain import Domain, box_of, time_of
-from pibls.domain.checks import real_number
+from pibls.domain.checks.arguments import real_number
 from pibls.errors import ProblemError
 from pibls.problem import within
 

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from pibls.domain import Domain, faces_of, time_of
-from pibls.domain.face import Same
+from pibls.domain.faces.face import Same
 from pibls.search.thresholds import COUNTS
 from pibls.space import Choice, Decomposed
 from pibls.system.points import Points

@@ -19,7 +19,7 @@ from sympy.core.relational import Relational
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import ENDS
 from pibls.domain import Boundary, Domain, box_of, faces_of, time_of
-from pibls.domain.face import Face, bisected, stretches
+from pibls.domain.faces.face import Face, bisected, stretches
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.problem.forms.program import program

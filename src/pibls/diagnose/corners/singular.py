@@ -21,7 +21,7 @@ from pibls.diagnose.corners.ends import Stretch, has_corners, meetings, opened
 from pibls.diagnose.layers import Reduction, reduction_of, steady
 from pibls.diagnose.thresholds import ENDS, SINGULAR
 from pibls.domain import Boundary, Domain, box_of, faces_of
-from pibls.domain.face import join
+from pibls.domain.faces.face import join
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 

@@ -23,7 +23,7 @@ from pibls.diagnose.corners.pencil import CornerPower, Pencil, Sector, Tie
 from pibls.diagnose.corners.symbol import Row, Symbol, symbol_of
 from pibls.diagnose.thresholds import ENDS, SINGULAR, WEDGES
 from pibls.domain import Boundary, Domain, box_of, faces_of
-from pibls.domain.face import join
+from pibls.domain.faces.face import join
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 

@@ -21,8 +21,8 @@ from pibls.diagnose.holes.rims import area, centres_in, dense, loops
 from pibls.diagnose.layers import Layers, reduction_of, steady
 from pibls.diagnose.thresholds import ENDS, HOLES, JUNCTIONS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of
-from pibls.domain.face import Face, join
-from pibls.domain.piece import Piece
+from pibls.domain.faces.face import Face, join
+from pibls.domain.pieces.piece import Piece
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 _SMOOTH = math.cos(math.radians(15.0))  # between normals of neighbours on a rim without corners

@@ -15,7 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import ENDS, HOLES, IMAGES
 from pibls.domain import Boundary, Domain
-from pibls.domain.face import Face, join
+from pibls.domain.faces.face import Face, join
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.diagnose.thresholds import ENDS, HOLES
 from pibls.domain import Boundary
-from pibls.domain.face import Face
+from pibls.domain.faces.face import Face
 
 
 def dense(loop: tuple[Face, ...]) -> list[Boundary]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.domain import Polygon
-from pibls.domain.vertices import points_of
+from pibls.domain.checks.vertices import points_of
 from pibls.errors import ProblemError, need
 
 Rings: TypeAlias = list[Array]

@@ -18,8 +18,8 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.domain import faces_of, space_of, time_of
+from pibls.domain.pieces.tiling import Point, Tiling
 from pibls.domain.protocol import has_sides
-from pibls.domain.tiling import Point, Tiling
 from pibls.problem.breaks.beginnings import Outset, Rates
 from pibls.problem.breaks.continuity import normal_derivative, orders_of
 from pibls.problem.breaks.planes import SwitchBox, breaks_of, jumps, sides_of

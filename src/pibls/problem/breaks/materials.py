@@ -2,7 +2,7 @@ r"""x ∈ Ω_p: the pieces in which all laws of a problem are smooth, where coef
 
 The switches of the equations (`switches`) cut the domain; what holds between two pieces is `continuity`.
 Around the tip of a slit, and at the corners of an inclusion, pieces are divided further by seams
-(`domain.cuts`), across which all is continuous.
+(`domain.pieces.cuts`), across which all is continuous.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
-from pibls.domain.cuts import seams_of, walls_of
-from pibls.domain.divided import Divided, Numbers
-from pibls.domain.division import Division
-from pibls.domain.extruded import Extruded
-from pibls.domain.level import Level
-from pibls.domain.piece import Piece
+from pibls.domain.faces.extruded import Extruded
+from pibls.domain.faces.level import Level
+from pibls.domain.pieces.cuts import seams_of, walls_of
+from pibls.domain.pieces.divided import Divided, Numbers
+from pibls.domain.pieces.division import Division
+from pibls.domain.pieces.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem.breaks.characteristics import characteristics_of
 from pibls.problem.breaks.continuity import along_seam, continuity

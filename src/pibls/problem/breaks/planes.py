@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.face import bisected
+from pibls.domain.faces.face import bisected
 from pibls.errors import ProblemError
 from pibls.problem.breaks.switches import Switch
 from pibls.problem.forms.form import Delta, Form, Jet, Language, Variables

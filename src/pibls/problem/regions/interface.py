@@ -10,7 +10,7 @@ import numpy as np
 from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, Face
-from pibls.domain.face import join
+from pibls.domain.faces.face import join
 from pibls.problem.regions.points import TENSOR, Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 

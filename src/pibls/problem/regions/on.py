@@ -27,9 +27,9 @@ from pibls.domain import (
     time_of,
     within,
 )
-from pibls.domain.checks import real_number
-from pibls.domain.face import join
-from pibls.domain.level import Level
+from pibls.domain.checks.arguments import real_number
+from pibls.domain.faces.face import join
+from pibls.domain.faces.level import Level
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Initial, Periodic
 from pibls.problem.regions import Inside, Pair, Part, Region, Rim, Scattered, Slice, Spot, same

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.domain import Boundary, Domain
-from pibls.domain.gauss import Rule
+from pibls.domain.integrals.gauss import Rule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet

@@ -12,9 +12,9 @@ import numpy as np
 from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
 from pibls.domain import Domain, box_of, faces_of, space_of, time_of
-from pibls.domain.cut import Cut, around, bounded, middles
-from pibls.domain.gauss import Rule
-from pibls.domain.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
+from pibls.domain.integrals.cut import Cut, around, bounded, middles
+from pibls.domain.integrals.gauss import Rule
+from pibls.domain.integrals.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
 from pibls.errors import ProblemError
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region

@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.product import ProductBasis
-from pibls.domain.gauss import Rule
+from pibls.domain.integrals.gauss import Rule
 from pibls.problem.forms.lowering import Residual
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.frames import Framed, product_sums

@@ -23,8 +23,8 @@ from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import halton
 from pibls.diagnose.holes.holes import holes_of
 from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
-from pibls.domain.gauss import Rule
-from pibls.domain.quadrature import rule_boundary, rule_inside
+from pibls.domain.integrals.gauss import Rule
+from pibls.domain.integrals.quadrature import rule_boundary, rule_inside
 from pibls.errors import ProblemError
 from pibls.linalg.patience import go_on
 from pibls.problem import Region

@@ -21,8 +21,8 @@ from pibls.basis.quasi import sobol
 from pibls.diagnose.holes.holes import Around, holes_in
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.domain import Boundary, box_of, lengths_of, time_of
-from pibls.domain.face import join
-from pibls.domain.piece import Piece
+from pibls.domain.faces.face import join
+from pibls.domain.pieces.piece import Piece
 from pibls.errors import ProblemError
 from pibls.problem import Region
 from pibls.problem.breaks.materials import Materials

@@ -22,7 +22,7 @@ from pibls.diagnose.corners.singular import Corner, corners_of, functions_at
 from pibls.diagnose.holes.holes import Around, holes_of, outer_faces
 from pibls.diagnose.layers import layers_of
 from pibls.domain import Boundary, Domain, box_of
-from pibls.domain.face import join
+from pibls.domain.faces.face import join
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.problem.regions import Points, PointSet

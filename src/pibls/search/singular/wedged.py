@@ -16,7 +16,7 @@ from pibls.diagnose.corners.singular import Corner, lead_of
 from pibls.diagnose.corners.wedges import Wedge, bases_of, reach_of, richer, wedges_of
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS, SINGULAR
 from pibls.domain import Domain, box_of
-from pibls.domain.face import join
+from pibls.domain.faces.face import join
 from pibls.problem.breaks.materials import Materials
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.singular.enrich import Enrichment, enrichment_of

@@ -19,7 +19,7 @@ from scipy.linalg import block_diag
 from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
-from pibls.domain.face import parts_held
+from pibls.domain.faces.face import parts_held
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Joint, Whole

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import ON, Boundary, Face, Keep
+from pibls.domain.faces.face import ON, Boundary, Face, Keep
 from pibls.errors import ShapeWarning
 
 _NEAR = 0.02  # of the bounds: other faces that far away may still cut

@@ -16,18 +16,18 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.arc import Arc
 from pibls.domain.ball import Ball, Sphere
 from pibls.domain.box import Box
-from pibls.domain.columns import LOOKED, in_columns, knots_of
-from pibls.domain.cut import Cut
-from pibls.domain.extruded import Extruded
 from pibls.domain.extrusion import Extrusion
-from pibls.domain.face import Face, Keep, bisected, stretches
-from pibls.domain.flat import FlatFace
-from pibls.domain.gauss import Rule, gauss, in_ball, in_round_ball, on_box
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.extruded import Extruded
+from pibls.domain.faces.face import Face, Keep, bisected, stretches
+from pibls.domain.faces.flat import FlatFace
+from pibls.domain.faces.patch import Patch
+from pibls.domain.integrals.columns import LOOKED, in_columns, knots_of
+from pibls.domain.integrals.cut import Cut
+from pibls.domain.integrals.gauss import Rule, gauss, in_ball, in_round_ball, on_box
 from pibls.domain.mapped import Mapped
-from pibls.domain.patch import Patch
 from pibls.domain.protocol import Domain, box_of, faces_of, within
 from pibls.domain.revolution import Revolution
 from pibls.domain.shape import FullyKnown

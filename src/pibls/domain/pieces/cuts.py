@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.face import Face, bisected
-from pibls.domain.polyline import Polyline
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import Face, bisected
+from pibls.domain.faces.polyline import Polyline
 from pibls.domain.protocol import Domain, box_of, faces_of
 
 _SAME = 1e-5  # of the domain: ends that are that close meet; pieces are known to 1e-6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Boundary, bisected
+from pibls.domain.faces.face import Boundary, bisected
 
 if TYPE_CHECKING:
     from pibls.domain.protocol import Domain

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain.face import Boundary, Face, Keep, owned_by
+from pibls.domain.faces.face import Boundary, Face, Keep, owned_by
+from pibls.domain.faces.surface import Surface, lattice
 from pibls.domain.maps import Affine
-from pibls.domain.surface import Surface, lattice
 
 _DEPTH, _DEPTH_IN_BOX = 3, 9
 _FINE = 4  # cells in a box are that much smaller than the box

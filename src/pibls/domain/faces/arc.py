@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain.curve import Curve
-from pibls.domain.face import Boundary, Face, Keep, owned_by, stretches
+from pibls.domain.faces.curve import Curve
+from pibls.domain.faces.face import Boundary, Face, Keep, owned_by, stretches
 from pibls.domain.maps import Affine
 
 _FINE = 8  # pieces of a curve in a box are that much shorter than the box

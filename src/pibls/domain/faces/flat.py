@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain.arc import Arc
-from pibls.domain.face import ON, Boundary, Face, Keep, stretches
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import ON, Boundary, Face, Keep, stretches
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.polyline import Polyline
+from pibls.domain.faces.surface import FaceSurface
 from pibls.domain.maps import Affine
-from pibls.domain.patch import Patch
-from pibls.domain.polyline import Polyline
-from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.gauss import slopes
+from pibls.domain.integrals.gauss import slopes
 
 _NEWTON = 6
 

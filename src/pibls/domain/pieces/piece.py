@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.divided import Divided
-from pibls.domain.face import Boundary, Face, drawn_within
+from pibls.domain.faces.face import Boundary, Face, drawn_within
+from pibls.domain.pieces.divided import Divided
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError

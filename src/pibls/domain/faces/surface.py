@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Face
+from pibls.domain.faces.face import Face
 
 _AT = (0.02, 0.5, 0.98)  # where a cell of the parameters is looked at, along each
 

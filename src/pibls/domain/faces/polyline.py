@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain.curve import Curve
+from pibls.domain.faces.curve import Curve
 
 
 class Polyline(Curve):

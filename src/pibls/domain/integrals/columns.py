@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import Face, bisected
-from pibls.domain.gauss import Rule, gauss
+from pibls.domain.faces.face import Face, bisected
+from pibls.domain.integrals.gauss import Rule, gauss
 from pibls.domain.protocol import Domain, box_of, faces_of
 
 LOOKED = 256  # places at which a face, or a line through a shape, is looked at, at least

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.face import bisected
+from pibls.domain.faces.face import bisected
 
 _HALVINGS = 12
 _MANY = 200_000  # cells: f is almost zero along a whole curve, or everywhere

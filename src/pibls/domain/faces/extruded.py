@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain.face import ON, Boundary, Face, Keep
+from pibls.domain.faces.face import ON, Boundary, Face, Keep
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.surface import FaceSurface
 from pibls.domain.maps import Affine
-from pibls.domain.patch import Patch
-from pibls.domain.surface import FaceSurface
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.arc import Arc
-from pibls.domain.face import Face, bisected
-from pibls.domain.finer import Sieve, unseen
+from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.face import Face, bisected
+from pibls.domain.faces.finer import Sieve, unseen
+from pibls.domain.faces.patch import Patch
+from pibls.domain.faces.polyline import Polyline
 from pibls.domain.mesh import Triangles
-from pibls.domain.patch import Patch
-from pibls.domain.polyline import Polyline
 from pibls.errors import ProblemError, ShapeWarning
 
 _SIDES = {2: (240, 480, 960, 1920), 3: (44, 88)}  # cells of the grid along each side

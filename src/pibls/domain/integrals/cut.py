@@ -10,9 +10,9 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.box import Box
-from pibls.domain.face import ON, Boundary, Face, Keep
+from pibls.domain.faces.face import ON, Boundary, Face, Keep
 from pibls.domain.frame import owned
-from pibls.domain.piece import Piece
+from pibls.domain.pieces.piece import Piece
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of, within
 from pibls.domain.shape import FullyKnown
 

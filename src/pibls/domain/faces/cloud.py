@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain.crossings import crossings, flattened
-from pibls.domain.face import Boundary, Face, Keep, join, owned_by
+from pibls.domain.faces.crossings import crossings, flattened
+from pibls.domain.faces.face import Boundary, Face, Keep, join, owned_by
 from pibls.domain.maps import Affine
 
 if TYPE_CHECKING:

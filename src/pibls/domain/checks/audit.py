@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks import coordinate, distinct, signed
+from pibls.domain.checks.arguments import coordinate, distinct, signed
 from pibls.domain.protocol import Domain, is_domain
 from pibls.domain.slit import Slit
 from pibls.errors import ProblemError

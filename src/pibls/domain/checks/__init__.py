@@ -1,0 +1,1 @@
+"""What every shape asks of its arguments, and what is asked of a shape."""

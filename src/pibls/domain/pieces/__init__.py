@@ -1,0 +1,1 @@
+"""A domain in pieces that touch inside."""
