@@ -105,3 +105,19 @@ def test_where_a_coefficient_vanishes_nothing_is_needed() -> None:
     ):
         problem = pibls.Problem(line, [equation], [begun, end])
         assert untold_where_it_is_needed(lower(problem), line) != told
+
+
+@pytest.mark.parametrize("source", [sp.sin(x), 0])
+def test_a_rate_that_is_not_given_is_no_contradiction(source: sp.Expr) -> None:
+    # With sin(x) beside u = 0 at x = 1 what comes closest runs away, and it was called NO_SOLUTION.
+    t = sp.Symbol("t")
+    w = sp.Function("w")(x, t)
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, 1),
+        [w.diff(t, 2) - w.diff(x, 2) - source],
+        [pibls.Dirichlet(w, 0), pibls.Initial(w, 0 if source else x * (1 - x))],
+    )
+    with pytest.warns(pibls.ConvergenceWarning):
+        solution = pibls.solve(problem, time_limit=20)
+    assert solution.status is pibls.Status.UNDETERMINED
+    assert "At the start Derivative(w(x, t), t) is not given" in solution.message

@@ -15,10 +15,11 @@ from sympy.core.function import AppliedUndef
 
 from pibls.domain import Boundary, Domain, Face, box_of, faces_of, time_of
 from pibls.problem.conditions import Initial
+from pibls.problem.integral import integral
 from pibls.problem.statement import distinct
 
 if TYPE_CHECKING:
-    from pibls.problem import Problem, Region
+    from pibls.problem import Jet, Problem, Region
 
 _PROBES = 64
 
@@ -83,33 +84,35 @@ def displaced(problem: Problem) -> tuple[str, ...]:
     return tuple(
         f"{label} leaves {other.on} to {name}"
         for c, said, label in every
-        if c.on is None and not isinstance(c, Initial)
+        if c.on is None and not isinstance(c, Initial) and not c.residual(problem.coordinates).has(integral)
         for other, also, name in every
         if other is not c and other.on is not None and said & also
     )
 
 
-def unbegun(problem: Problem) -> tuple[str, ...]:
-    """∂_t^j u that are not given at the start, where the equations have ∂_t^m u with m > j."""
-    domain, time = problem.domain, time_of(problem.domain)
-    if time is None:
+def unbegun(
+    domain: Domain, statements: Sequence[tuple[Region, Sequence[Jet]]]
+) -> tuple[tuple[int, int], ...]:
+    """(k, j) of each ∂_t^j u_k that is not given at the start, where the equations have ∂_t^m u_k with m > j.
+
+    Where as many conditions hold at both ends of the time as there are rates, nothing is said to be missing.
+    """
+    if time_of(domain) is None:
         return ()
     axis = len(domain.coordinates) - 1
-    known: set[tuple[int, int]] = set()
-    for s in problem.statements[len(problem.equations) :]:
-        plane = s.region.plane()
-        if plane is not None and plane[0] == axis:
-            known |= {(j.unknown, j.alpha[axis]) for j in s.form.jets}
-    orders = [0] * len(problem.unknowns)
-    for s in problem.statements[: len(problem.equations)]:
-        for j in s.form.jets:
-            orders[j.unknown] = max(orders[j.unknown], j.alpha[axis])
-    return tuple(
-        str(u.diff(time, j)) if j else str(u)
-        for k, u in enumerate(problem.unknowns)
-        for j in range(orders[k])
-        if (k, j) not in known
-    )
+    orders: dict[int, int] = {}
+    given: list[set[tuple[int, int]]] = []
+    for region, jets in statements:
+        plane = region.plane()
+        if region.is_inside:
+            for j in jets:
+                orders[j.unknown] = max(orders.get(j.unknown, 0), j.alpha[axis])
+        elif plane is not None and plane[0] == axis:
+            given.append({(j.unknown, j.alpha[axis]) for j in jets})
+    if len(given) >= sum(orders.values()):
+        return ()
+    known = set().union(*given)
+    return tuple((k, j) for k in sorted(orders) for j in range(orders[k]) if (k, j) not in known)
 
 
 def _name(face: Face, coordinates: tuple[Any, ...]) -> str:

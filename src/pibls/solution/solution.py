@@ -86,8 +86,11 @@ class Solution(SolutionDoors):
             text += (
                 f" Without on= a condition does not hold where another names its unknown: {'; '.join(left)}."
             )
-        if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem)):
-            text += f" At the start {', '.join(missing)} is not given."
+        statements = [(s.region, s.form.jets) for s in self.problem.statements]
+        if self.status is Status.UNDETERMINED and (missing := unbegun(self.problem.domain, statements)):
+            time = self.problem.coordinates[-1]
+            rates = [str(self.problem.unknowns[k].diff(time, j)) for k, j in missing]
+            text += f" At the start {', '.join(rates)} is not given."
         if self.status is Status.UNSTABLE:
             text += f" Ripples of a tenth of the width grow by {self.notes['growth']:.0f} digits."
         if self.status is Status.NO_SOLUTION and "told" in self.notes:

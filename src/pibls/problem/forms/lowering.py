@@ -144,6 +144,11 @@ class LoweredProblem:
     def is_linear(self) -> bool:
         return all(not r.nonlinear for r in self.residuals)
 
+    @property
+    def order(self) -> int:
+        """That of the highest derivative."""
+        return max((sum(j.alpha) for r in self.residuals for j in r.jets), default=0)
+
     def at(self, region: Region) -> list[Residual]:
         """The residuals of one region."""
         return [r for r in self.residuals if r.region == region]

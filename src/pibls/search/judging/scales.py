@@ -25,18 +25,26 @@ def idle_unknowns(lowered: LoweredProblem, known: Callable[[Residual], Known]) -
     them alone contradicts.
     A term whose coefficient is zero everywhere, as a parameter may be, says nothing about its unknown.
     """
-    facts = [known(r) for r in lowered.residuals]
+    together: dict[object, list[Known]] = {}
+    for i, r in enumerate(lowered.residuals):  # the parts of a sum are one statement
+        together.setdefault(r.name if r.region.is_sum else i, []).append(known(r))
+    facts = list(together.values())
     about = [
-        {j.unknown for j in k.residual.nonlinear}
-        | {j.unknown for j, c in zip(k.residual.linear, k.coefficients, strict=True) if c.any()}
-        for k in facts
+        {j.unknown for k in parts for j in k.residual.nonlinear}
+        | {
+            j.unknown
+            for k in parts
+            for j, c in zip(k.residual.linear, k.coefficients, strict=True)
+            if c.any()
+        }
+        for parts in facts
     ]
 
     def holds(i: int, zero: set[int]) -> bool:
-        return holds_for(zero, facts[i])
+        return all(holds_for(zero, k) for k in facts[i])
 
     def solved(zero: set[int]) -> list[set[int]]:
-        return [a for i, a in enumerate(about) if facts[i].residual.region.is_inside and holds(i, zero)]
+        return [a for i, a in enumerate(about) if facts[i][0].residual.region.is_inside and holds(i, zero)]
 
     found = set().union(*solved(set(range(lowered.unknowns))))
     while found:

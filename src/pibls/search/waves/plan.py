@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.basis.scale import scale_for
-from pibls.diagnose.coverage import bare
+from pibls.diagnose.coverage import bare, unbegun
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.judging.agreement import are_the_same, compared
 from pibls.search.judging.estimate import at_least, compare, estimated
@@ -313,10 +313,11 @@ class WavePlan(Plan):
         self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
         if self._undetermined(now, second):
-            # Where a side is bare, what runs away is held by nothing there: nothing contradicts it.
-            told = [r.region for r in self.bench.lowered.residuals if not r.region.is_inside]
+            # Where a side or a rate is bare, what runs away is held by nothing there: nothing contradicts it.
+            every = [(r.region, r.jets) for r in self.bench.lowered.residuals]
+            told = [region for region, _ in every if not region.is_inside]
             runaway = left_over(self.bench, *now.function, now.residuals) > limits.fits
-            closed = runaway and not bare(self.bench.domain, told)
+            closed = runaway and not bare(self.bench.domain, told) and not unbegun(self.bench.domain, every)
             self.status = Status.NO_SOLUTION if closed else Status.UNDETERMINED
         elif last is None and second.probed.stiffness < 1e-3 and not at_limit:
             return  # the first width: look twice
@@ -403,10 +404,13 @@ class WavePlan(Plan):
             return True
         if second.probed.stiffness > limits.suspect:
             return False
-        # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding.
-        half = self._attempt(self.family, max(self._width(now) // 2, 2), None, limits.other_scale, probe=True)
-        before, after = half.probed.stiffness, second.probed.stiffness
-        return after < max(limits.soft, limits.sinking * before)
+        # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding. In
+        # rows of unit length, whose largest term is a derivative of order m, everything else weighs R^-m.
+        width, d = self._width(now), self.bench.lowered.dimension
+        half = self._attempt(self.family, max(width // 2, 2), now, limits.other_scale, probe=True)
+        narrower = scale_for("waves", self._width(half), d) / scale_for("waves", width, d)
+        usual = half.probed.stiffness * narrower**self.bench.lowered.order
+        return second.probed.stiffness < max(limits.soft, limits.sinking * usual)
 
     def _wanders(self, now: Attempt) -> bool:
         """Whether a nonlinear solve ended at a function that nothing holds, in this basis and in another.
