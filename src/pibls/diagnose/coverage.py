@@ -15,7 +15,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.domain import Boundary, Domain, Face, box_of, faces_of, time_of
 from pibls.problem.conditions import Initial
-from pibls.problem.integral import integral
+from pibls.problem.forms.integral import integral
 from pibls.problem.statement import distinct
 
 if TYPE_CHECKING:
