@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.linalg.patience import asked
+from pibls.patience import asked
 from pibls.problem.forms.lowering import lower
 from pibls.search.attempt import attempt
 from pibls.search.judging.bench import Bench
@@ -39,7 +39,7 @@ def test_the_time_limit_holds_inside_a_nonlinear_attempt() -> None:
     class OverError(Exception):
         pass
 
-    def over() -> None:
+    def over(_: str) -> None:
         raise OverError
 
     problem = pibls.Problem(

@@ -5,18 +5,26 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import sympy as sp
 
 import pibls
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.corners.wedges import wedges_of
-from pibls.linalg.patience import asked
+from pibls.patience import asked
+from pibls.problem.breaks.materials import materials_of
 from pibls.problem.forms.lowering import lower
 from pibls.search import budget as budgets
+from pibls.search.attempt import attempt
 from pibls.search.budget import Budget, OutOfTimeError, Progress
+from pibls.search.cells.plan import CellPlan
+from pibls.search.evolutions.plan import WindowPlan
 from pibls.search.evolutions.room import RoomPlaces
+from pibls.search.evolutions.ways import InMoments
 from pibls.search.judging.bench import Bench
+from pibls.search.judging.estimate import unknowns_at
+from pibls.search.waves.plan import WavePlan
 
 
 class Clock:
@@ -48,21 +56,41 @@ def test_each_plan_has_its_own_pace(clock: Clock) -> None:
     clock.now = 9.5
     assert not budget.allows(quick, 4.0)
     clock.now = 10.5
+    budget.check()  # nothing was found yet: what is nearly there is better than nothing
+    budget.tell(Progress(64, 1.0, None, 1.0))
     with pytest.raises(OutOfTimeError):
         budget.check()
 
 
+def test_what_may_fit_is_begun_where_nothing_else_does(clock: Clock) -> None:
+    """Half of what is expected; waves, whose factors nothing ends in their middle, are not."""
+    plane = sp.Function("u")(x, y)
+    problem = pibls.Problem(SQUARE, [_laplace(plane, x, y) + 1], [pibls.Dirichlet(plane, 0)])
+    bench, budget = Bench.of(lower(problem), problem.domain, 0, 1e-8), Budget(0.0, 10.0, 4000)
+    cells, waves = CellPlan(bench, budget), WavePlan(bench, budget)
+    for plan in (cells, waves):
+        budget.charge(plan, work=1.0, seconds=1.0)
+    clock.now = 5.0
+    assert not cells.affords(8.0)
+    assert cells.may_fit(8.0)
+    assert not cells.may_fit(20.0)
+    assert not waves.may_fit(8.0)
+
+
 def test_a_step_that_would_end_late_is_not_begun(clock: Clock) -> None:
-    """As long as the two before it; one that was long says nothing of the next."""
+    """As long as the two before it; one that was long says nothing of the next, nor do other steps."""
     budget = Budget(0.0, 10.0, 4000)
     for clock.now in (5.0, 5.1, 9.9):
         budget.check()
     budget = Budget(0.0, 10.0, 4000)
-    for clock.now in (0.1, 4.6):
-        budget.check()
+    for clock.now in (0.1, 4.5):
+        budget.check("factors")
+        clock.now += 4.3
+        budget.check("rows")
     clock.now = 9.1
+    budget.check("rows")
     with pytest.raises(OutOfTimeError):
-        budget.check()
+        budget.check("factors")
 
 
 def test_a_callback_is_not_left_alone_for_long(clock: Clock) -> None:
@@ -145,7 +173,7 @@ def test_what_takes_long_asks_whether_there_is_time() -> None:
     class OverError(Exception):
         pass
 
-    def over() -> None:
+    def over(_: str) -> None:
         raise OverError
 
     problem = _kinds()["a room"]
@@ -157,6 +185,56 @@ def test_what_takes_long_asks_whether_there_is_time() -> None:
     wedge = wedges_of(lower(corner), corner.domain)[0]
     with pytest.raises(OverError), asked(over):
         wedge.pencil.exponents(4.0)
+
+
+@pytest.mark.parametrize("kind", ["a box", "materials", "moments"])
+def test_assembly_divisions_and_moments_ask_too(kind: str) -> None:
+    """A linear system took twice its limit, and five inclusions five times, before anyone asked."""
+    plane = sp.Function("u")(x, y)
+    box = pibls.Problem(SQUARE, [_laplace(plane, x, y) + 1], [pibls.Dirichlet(plane, 0)])
+    problem = box if kind == "a box" else _kinds()[kind]
+    steps: set[str] = set()
+
+    def heard(step: str) -> None:
+        steps.add(step)
+
+    with asked(heard):
+        materials_of(problem)
+        bench = Bench.of(lower(problem), problem.domain, 0, 1e-6)
+        if kind == "moments":
+            plan = WindowPlan(bench, Budget(0.0, None, 500), way=InMoments())
+            plan.demand = plan.way.demand(bench)
+            plan.way.follower(bench, plan.demand, 1, None, lambda *_: None).run()
+        else:
+            attempt(bench, pibls.Waves(20, scale=2.0), None, None, 0)
+    wanted = {
+        "a box": {"pibls.space.whole", "linear"},
+        "materials": {"pibls.problem.breaks.materials", "pibls.domain.division"},
+        "moments": {"pibls.search.evolutions.newton"},
+    }
+    assert wanted[kind] <= steps
+
+
+def test_an_estimate_is_kept_where_a_wider_attempt_is_worse() -> None:
+    """Waves of 1e-4, 1e-6 and then 2e-6 had none when the time was over: the best was not the last."""
+    plane = sp.Function("u")(x, y)
+    exact = sp.sin(3 * x) * sp.exp(y)
+    problem = pibls.Problem(
+        SQUARE, [_laplace(plane, x, y) - _laplace(exact, x, y)], [pibls.Dirichlet(plane, exact)]
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-12)
+    plan = WavePlan(bench, Budget(0.0, None, 4000))
+    for nodes in (40, 120, 20):
+        found = attempt(bench, pibls.Waves(nodes, scale=2.0), None, None, nodes)
+        plan.last, plan.now = plan.now, found
+        plan.best = found if plan.best is None or found.relative < plan.best.relative else plan.best
+        plan.tell(found)
+    assert plan.best is not plan.now
+    plan.conclude()
+    assert plan.error.checked
+    X, Y = (c.ravel() for c in np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21)))
+    u = unknowns_at(*plan.best.function, np.column_stack([X, Y]), 1)[0]
+    assert np.abs(u - np.sin(3 * X) * np.exp(Y)).max() <= plan.error.max < 1e-2
 
 
 def test_no_hint_is_looked_for_when_the_time_is_over(clock: Clock) -> None:

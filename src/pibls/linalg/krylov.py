@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def gmres(
     history = [1.0]
     k = 0
     while k < most:
-        go_on()
+        go_on(__name__)
         w = A(V[k].reshape(b.shape)).ravel()
         for _ in (0, 1):  # twice is enough
             h = V[: k + 1] @ w

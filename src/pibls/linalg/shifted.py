@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from pibls.arrays import Array
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 
 _SINGULAR = 1e-14
 Complex = npt.NDArray[np.complex128]
@@ -84,7 +84,7 @@ class Shifted:
         scale = None
         solvers = []
         for shift in shifts:
-            go_on()
+            go_on(__name__)
             A = parts.at(shift.real if shift.imag == 0.0 else shift)
             if scale is None:
                 size = parts.sizes(A)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.linalg.patience import OutOfTimeError as OutOfTimeError
 from pibls.linalg.tree.engine import Share
+from pibls.patience import OutOfTimeError as OutOfTimeError
 from pibls.search.thresholds import LOOP
 
 
@@ -44,10 +44,10 @@ class Budget:
     """What was done so far (`search.work`)."""
     _paces: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Work and seconds of each plan."""
-    _asked: float = 0.0
-    """When it was asked last whether there is still time, …"""
-    _last: float = 0.0
-    """… and how long before that."""
+    _asked: tuple[str, float] = ("", 0.0)
+    """Before which step it was asked last whether there is still time, and when."""
+    _steps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """How long each step took the last two times."""
     _told: float = 0.0
     """When the callback was called last."""
 
@@ -85,16 +85,20 @@ class Budget:
         spent, limit = self.spent, most * self.time_limit
         return spent + share * max(limit - spent, 0.0)
 
-    def check(self, until: float | None = None) -> None:
+    def check(self, step: str = "", until: float | None = None) -> None:
         """Called on the way of an attempt: raise where the time is over, and do not be silent for long.
 
         ``until``: another time than the limit.
         """
         limit, spent = self.time_limit if until is None else until, self.spent
-        pieces = self._last, spent - self._asked
-        self._last, self._asked = pieces[1], spent
-        # What is asked of the same step again and again takes about as long as it did: two steps tell.
-        if limit is not None and (spent > limit or spent + min(pieces) > LOOP.slack * limit):
+        # Where nothing was found yet, what is nearly there is better than nothing.
+        late = LOOP.slack if until is None and not self.history else 1.0
+        before, began = self._asked
+        self._steps[before] = self._steps.get(before, (0.0, 0.0))[1], spent - began
+        self._asked = step, spent
+        # The same step takes about as long as it did: two of them tell.
+        ahead = min(self._steps.get(step, (0.0, 0.0)))
+        if limit is not None and (spent > late * limit or spent + ahead > LOOP.slack * limit):
             raise OutOfTimeError
         if self.callback is not None and self.spent > self._told + LOOP.silence:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)

@@ -15,10 +15,10 @@ from pibls.diagnose.corners.junctions import junctions_of
 from pibls.domain import box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.memory import keep_freed_memory
-from pibls.linalg.patience import asked
 from pibls.linalg.tree.engine import HERE, Engine
-from pibls.problem import Problem
-from pibls.problem.breaks.materials import in_one_piece, materials_of
+from pibls.patience import asked
+from pibls.problem import Problem, refuse_unsolved
+from pibls.problem.breaks.materials import in_one_piece, materials_of, refuse_pieces
 from pibls.problem.forms.lowering import Residual, lower
 from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
@@ -88,10 +88,14 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
     budget = Budget(request.began, request.time_limit, request.max_nodes, callback)
     with asked(budget.check):
         try:
+            refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
+            refuse_pieces(problem)
             return _run(with_divided_sides(problem), request, budget)
         except OutOfTimeError:
             # It was over before anything was begun: a few waves are left.
-            return _searched(_bench(problem, request), request, budget, None)
+            with asked(None):
+                bench = _bench(problem, request)
+            return _searched(bench, request, budget, None)
 
 
 def _run(problem: Problem, request: Request, budget: Budget) -> Answer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pibls.diagnose.holes.holes import Around
-from pibls.linalg.patience import asked
+from pibls.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.boxed import boxed_in
 from pibls.search.budget import Budget, OutOfTimeError, Progress
@@ -171,7 +171,12 @@ class Search:
             if not hopeful and len(fitting) < len(offers):
                 self.status = Status.TIME_LIMIT
                 self._settle()
-                return
+                # With that in hand, what may not fit is begun: it is ended in its middle if it does not.
+                fitting = hopeful = [
+                    (p, o) for p, o in offers if o.remaining < math.inf and p.may_fit(o.work)
+                ]
+                if self.winner is not None or not fitting:
+                    return
             plan, offer = min(fitting, key=lambda pair: pair[1].remaining)
             # Waves that do not yet resolve a wave gain little, and then everything at once.
             trifles = [(p, o) for p, o in fitting if o.work < LOOP.trifle * offer.remaining and p.is_gaining]

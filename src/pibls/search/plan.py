@@ -107,6 +107,10 @@ class Plan(ABC):
         """Whether an attempt that costs so much still fits; a nonlinear one is ended in its middle if not."""
         return not self.bench.lowered.is_linear or self.budget.allows(self, work)
 
+    def may_fit(self, work: float) -> bool:
+        """Whether an attempt might fit that is not expected to, and can be ended in its middle."""
+        return False
+
     @property
     def is_gaining(self) -> bool:
         """Whether its last attempt was much better than the one before."""
@@ -149,11 +153,14 @@ class Plan(ABC):
         """Whether every unknown is within the tolerance."""
         return self.excess(found, error) <= self.bench.tol
 
-    def is_no_worse(self, found: Attempt, error: ErrorEstimate) -> bool:
-        """Whether an estimate is no larger than that of the best; of zero, where nothing holds, it is 0."""
-        if self.best is None or not self.error.checked:
-            return True
-        return self.excess(found, error) <= self.excess(self.best, self.error)
+    def _keep(self, found: Attempt, error: ErrorEstimate) -> None:
+        """As the best, if its estimate is no larger than that of the best until now."""
+        if (
+            self.best is None
+            or not self.error.checked
+            or self.excess(found, error) <= self.excess(self.best, self.error)
+        ):
+            self.best, self.error = found, error
 
     def keep_better(self, best: Attempt | None, error: ErrorEstimate, notes: dict[str, Any]) -> None:
         """Go back to what was found before where more was asked for and brought rounding, or less time."""

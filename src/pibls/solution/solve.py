@@ -94,8 +94,8 @@ def solve(
             got=repr(callback),
             remedy="Write callback=print to see what it is called with.",
         )
-    from pibls.linalg.patience import asked
     from pibls.linalg.tree.distributed import engine_of
+    from pibls.patience import asked
     from pibls.search import drive
     from pibls.search.budget import Budget
     from pibls.solution import Solution
@@ -146,9 +146,7 @@ def resolved(problem: Problem, solution: Solution) -> Solution:
 
 
 def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
-    from pibls.domain import box_of
-    from pibls.problem import Problem, refuse_unsolved
-    from pibls.problem.breaks.materials import refuse_pieces
+    from pibls.problem import Problem
 
     if not isinstance(problem, Problem):
         raise ProblemError(
@@ -157,8 +155,6 @@ def _check_choices(problem: Any, basis: Any, points: Any, method: Any) -> None:
             got=repr(problem),
             remedy="Write Problem(domain, equations, conditions).",
         )
-    refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
-    refuse_pieces(problem)
     if basis is not None and (
         isinstance(basis, type)
         or not hasattr(basis, "size")

@@ -19,8 +19,8 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg import ScaledSolver
 from pibls.linalg.matrix import as_matrix
-from pibls.linalg.patience import go_on
 from pibls.linalg.ridge_qr import RidgeQR
+from pibls.patience import go_on
 from pibls.solver.homotopy import Homotopy
 from pibls.solver.protocol import Equations, Outcome, at_least_zero, cost_of, starting_values
 from pibls.status import Status
@@ -114,6 +114,7 @@ class GaussNewton:
     def linear_solve(self, system: Equations) -> Outcome:
         """One step, and one of iterative refinement, which removes half of the rounding error."""
         J, b = system.linearise(system.level(0.0))
+        go_on("linear")
         factors = self.linear.factor_scaled(J, system.row_sizes(J), self.linear.cond)
         w = factors.apply(b)
         if not as_matrix(J).is_streamed:  # there it would cost as much as the step itself
@@ -142,7 +143,7 @@ class GaussNewton:
         status, slow, stuck, steps = Status.STEP_LIMIT, 0, 0, 0
         before = 0.0
         while steps < self.max_steps:
-            go_on()
+            go_on(__name__)
             needed = max(floor, limit * min(relative, 1.0))
             if factors is None or needed < cut:
                 if steps:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.krylov import gmres
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 from pibls.system.boxes.condensed import Condensed
 from pibls.system.boxes.nearest import Nearest
 from pibls.system.boxes.products import Linear, ProductRows
@@ -74,7 +74,7 @@ class Inverse:
         return found.z if found.left < max(30.0 * left, 1e-4 if most > _FEW else 0.0) else None
 
     def _eliminated(self, L: Linear, r: list[Array]) -> Array | None:
-        go_on()
+        go_on(__name__)
         self.condensed = Condensed.of(self.rows, L)
         self.eliminations += 1
         if self.condensed is None or self._is_soft(self.condensed, L):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 from pibls.solver.inverse import Inverse
 from pibls.system.boxes.products import Linear, ProductRows
 
@@ -52,7 +52,7 @@ def solved(rows: ProductRows, U: Array) -> SolvedProducts | None:
     r, L = rows.residual(U)
     first: Linear = L
     for step in range(_LINEAR if linear else _NEWTON):
-        go_on()
+        go_on(__name__)
         last = moves[-1] if moves else 1.0
         D = inverse.apply(L, r, _LEFT if linear else max(min(_ROUGHLY, 0.1 * last), 1e-8))
         if D is None:
@@ -105,7 +105,7 @@ def _damped(
     assert front is not None
     size = float(np.linalg.norm(front.solve(r)))
     while damping >= _SHORTEST:
-        go_on()
+        go_on(__name__)
         V = U - damping * D
         with np.errstate(all="ignore"):
             left, L = inverse.rows.residual(V)

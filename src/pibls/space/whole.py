@@ -11,6 +11,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.basis.protocol import Operator, operated, seen_from, summed
+from pibls.patience import go_on
 from pibls.problem import Jet
 from pibls.space.protocol import Space
 
@@ -83,6 +84,7 @@ class Whole(Space):
             by_owner.setdefault(owner, {})[terms] = None
         out = {}
         for owner, operators in by_owner.items():
+            go_on(__name__)
             mine = {terms: A for (k, terms), A in (targets or {}).items() if k == owner}
             found = operated(self.bases[owner], X, list(operators), mine)
             out.update({(owner, terms): phi for terms, phi in zip(operators, found, strict=True)})

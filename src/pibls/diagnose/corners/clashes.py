@@ -21,7 +21,7 @@ import sympy as sp
 from pibls.arrays import Array
 from pibls.diagnose.thresholds import CLASHES, ENDS
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
-from pibls.linalg.patience import OutOfTimeError, go_on
+from pibls.patience import OutOfTimeError, go_on
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
 from pibls.problem.forms.known import as_expression
 from pibls.problem.problem import condition_regions
@@ -76,7 +76,7 @@ def clashes(problem: Problem, least: float = 0.0) -> tuple[str, ...]:
 def _clashes(problem: Problem, least: float) -> Iterator[str]:
     regions = condition_regions(problem)
     for a, b in permutations(_sides(problem), 2):
-        go_on()
+        go_on(__name__)
         if a.axis == b.axis:
             continue
         place = ", ".join(

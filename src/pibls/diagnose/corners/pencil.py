@@ -22,7 +22,7 @@ from pibls.arrays import MultiIndex
 from pibls.basis.singular.powers import expanded
 from pibls.diagnose.corners.symbol import Complexes, Symbol, falling
 from pibls.diagnose.thresholds import PENCIL, SINGULAR
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Pencil:
         found: list[complex] = []
         # A double root comes closer by a half at each step: two steps for each digit of what is arrived.
         for _ in range(2 * math.ceil(-math.log2(1e-3 * PENCIL.circle))):
-            go_on()
+            go_on(__name__)
             with np.errstate(all="ignore"):
                 move = 1.0 / self._slope(alpha)
             move = np.where(np.isfinite(move), move, 0.0)
@@ -214,7 +214,7 @@ class Pencil:
 
     def _null(self, alpha: complex) -> tuple[Complexes, Complexes]:
         """Vectors c with D(α) c = 0, as columns, and D."""
-        go_on()
+        go_on(__name__)
         D = self.matrix(alpha)[0] / self._scale[:, None]
         size = np.maximum(np.linalg.norm(D, axis=0), 1e-8)
         _, sizes, V = np.linalg.svd(D / size)
@@ -239,7 +239,7 @@ class Pencil:
         alpha = complex(k)
         out: list[CornerPower] = []
         for column in range(self.columns):
-            go_on()
+            go_on(__name__)
             c = np.zeros(self.columns, dtype=complex)
             c[column] = 1.0
             found = self._real(alpha, c, None, both=True)

@@ -19,6 +19,7 @@ from pibls.domain.faces.face import ON, Boundary, Face
 from pibls.domain.pieces.cuts import CutLine
 from pibls.domain.pieces.divided import Numbers
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
+from pibls.patience import go_on
 
 Kind = Callable[[Array], Numbers]
 """What each point is made of, as a number."""
@@ -62,6 +63,7 @@ class Parts:
         made_of = bare.mark(X)
         samples, kinds = [], []
         for number in np.unique(made_of):
+            go_on(__name__)
             mine = X[made_of == number]
             for part in _together(mine, domain, bare.mark, int(number), getattr(kind, "levels", None)):
                 samples.append(part)
@@ -227,6 +229,7 @@ class Division:
 
         X, shape, spacing = _grid(box, _GRID[d])
         absent = missing(X)
+        go_on(__name__)
         names, count = label(absent.reshape(shape))
         tree = cKDTree(X[absent]) if count else None
         least = _LEAST * float((box[:, 1] - box[:, 0]).min())

@@ -25,6 +25,7 @@ from pibls.domain.pieces.divided import Divided, Numbers
 from pibls.domain.pieces.division import Division
 from pibls.domain.pieces.piece import Piece
 from pibls.errors import ProblemError
+from pibls.patience import go_on
 from pibls.problem.breaks.characteristics import characteristics_of
 from pibls.problem.breaks.continuity import along_seam, continuity
 from pibls.problem.breaks.laws import Value, law_at
@@ -283,6 +284,7 @@ def _proportional(a: Array, b: Array) -> bool:
 
 def _faces(g: Any, place: SwitchBox, ground: Domain) -> tuple[Face, ...]:
     """{g = 0} in the bounds of the domain: the boundary of a shape that was asked, or a level set."""
+    go_on(__name__)
     d = len(ground.coordinates)
     coordinates = place.variables.coordinates[:d]
     for f in g.atoms(AppliedUndef):

@@ -120,13 +120,16 @@ class ProductPlan(Plan):
 
     def conclude(self) -> None:
         """As long as divisions gain, the last one changed more than it left."""
-        if self._before is None or self._found is None or self.error.checked or self._rate < CELLS.gaining:
+        if self._before is None or self._found is None or self._rate < CELLS.gaining:
             return
-        self.best = self._found[0]
-        self.error = self._compared(*self._found, *self._before)
+        if self.best is not self._found[0] or not self.error.checked:
+            self._keep(self._found[0], self._compared(*self._found, *self._before))
 
     def settle(self) -> None:
         self.conclude()
+
+    def may_fit(self, work: float) -> bool:
+        return self.budget.allows(self, LOOP.unsure * work)
 
     def _refine(self, spectra: list[Array], limit: float) -> None:
         assert self.axes is not None
@@ -143,16 +146,13 @@ class ProductPlan(Plan):
         """Compare with a second solution, in pieces that end elsewhere."""
         bench = self.bench
         assert self.axes is not None
-        if not self.affords(2.0 * found.work):
-            return
         made = self._solve(self.axes.moved(bench.lowered.interfaces.planes))
         if made is None:
             self._ended = True
             return
         second, others, other = made
         error = self._compared(found, rows, result, second, others, other)
-        if self.is_no_worse(found, error):
-            self.best, self.error = found, error
+        self._keep(found, error)
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.axes.lattice(1)))
         if excess <= bench.tol and found.relative < bench.limits.fits:

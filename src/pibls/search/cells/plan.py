@@ -139,8 +139,6 @@ class CellPlan(Plan):
         if worst > CELLS.close * limit and not (self._rate < 0.05 and worst < 1e-9 and self._rounds > 3):
             self.sized, self._before = self._refined(found, indicator, axes, limit), found.function
             return
-        if not self.affords(found.work):
-            return
         # Also in finer cells where it is hardest: what a singular place leaves is the same in the same cells.
         hardest = self._hardest(found, indicator, axes)
         second, _ = self._solve(bench.limits.other_scale, found, hardest)
@@ -155,8 +153,7 @@ class CellPlan(Plan):
             fall = min(max(10.0**-self._rate, CELLS.least_fall), 1.0)
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
-        if self.is_no_worse(found, error):
-            self.best, self.error = self._whole(found), error
+        self._keep(self._whole(found), error)
         excess = self.excess(found, error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = apart_in(found, second, self._where(found).all, self.scales(found))
@@ -176,17 +173,19 @@ class CellPlan(Plan):
 
     def conclude(self) -> None:
         """As long as divisions gain, the last one changed more than it left."""
-        if self._coarser is None or self.error.checked or self._rate < CELLS.gaining:
+        if self._coarser is None or self._rate < CELLS.gaining:
             return
         bench, (found, seams, before) = self.bench, self._coarser
         error = compare(found.function, before, bench.lowered.unknowns, self._where(found))
         error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
         left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
-        self.best = self._whole(found)
-        self.error = at_least(error, float(left.max()) * self.scales(found))
+        self._keep(self._whole(found), at_least(error, float(left.max()) * self.scales(found)))
 
     def settle(self) -> None:
         self.conclude()
+
+    def may_fit(self, work: float) -> bool:
+        return self.budget.allows(self, LOOP.unsure * work)
 
     def _whole(self, found: Attempt) -> Attempt:
         """With something everywhere in the domain."""

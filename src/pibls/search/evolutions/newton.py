@@ -15,6 +15,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.linalg.krylov import gmres
 from pibls.linalg.shifted import Shifted
+from pibls.patience import go_on
 from pibls.search.evolutions.beginning import State, moved
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.contraction import Contraction, extended, series_of, start_from
@@ -106,6 +107,7 @@ class WindowSolver:
         size = max(float(np.abs(U).max()), float(sizes.max(initial=0.0)), 1e-300)
         going = Contraction()
         for step in range(MARCH.steps):
+            go_on(__name__)
             rates = st.rates(U, state.rates, lines.highest, h)
             R = moments.residual(rates)
             if not np.isfinite(R).all():

@@ -10,8 +10,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
-from pibls.linalg.patience import asked
 from pibls.linalg.threads import sensible_threads
+from pibls.patience import asked
 from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
@@ -42,8 +42,12 @@ def promised(t: Array, followed: Followed, layers: Layers) -> Mask:
 
 def _every(X: Array, followed: Followed, entries: int) -> int:
     """Every which place is taken: to ask at each would take longer in a cube than to follow what is in it."""
-    most = max(x.space.nodes // x.boxes for x in followed.windows)  # a place is in one box
-    return 1 + len(X) * most // entries
+    return 1 + len(X) * _largest(followed) // entries
+
+
+def _largest(followed: Followed) -> int:
+    """Functions in one box of a window: a place is in one."""
+    return max(x.space.nodes // x.boxes for x in followed.windows)
 
 
 def towards_ends(U: Array, more: Array, box: Array, whole: Array, axis: int) -> Array:
@@ -160,7 +164,7 @@ class WindowPlan(Plan):
         until = self.budget.until(*((FOLLOWING.first, 1.0) if before is None else (1.0, LOOP.slack)))
 
         def check(t: float, windows: int, cells: int) -> None:
-            self.budget.check(until)
+            self.budget.check(__name__, until)
             if windows > 0:
                 nodes = self.way.nodes(bench) * cells
                 self.budget.tell(Progress(nodes, 0.0, None, self.budget.spent, t, windows, cells))
@@ -169,7 +173,7 @@ class WindowPlan(Plan):
         if follower is None:
             return None
         try:
-            with asked(lambda: self.budget.check(until)):
+            with asked(lambda step: self.budget.check(step, until)):
                 found = follower.run() if before is None else follower.replay(before)
             if before is not None:
                 return found
@@ -240,7 +244,9 @@ class WindowPlan(Plan):
         d = len(bench.box)
         parts = []
         total = FOLLOWING.share * sum(window.space.nodes for window in followed.windows)
-        share = FOLLOWING.share / max(total / (4.0 * FOLLOWING.most), 1.0)  # more are not made to be left out
+        # More are not made to be left out: not all are in the domain, and of a cube few are asked.
+        asked_at = FOLLOWING.compared // _largest(followed)
+        share = FOLLOWING.share / max(total / (4.0 * min(FOLLOWING.most, asked_at)), 1.0)
         for window in followed.windows:
             # A piece with many functions has room for an error in many places: at the root of their number
             # the largest of Gray and Scott's spots was missed, and the estimate was 0.8 of the error.

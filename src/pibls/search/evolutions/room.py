@@ -26,7 +26,7 @@ from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
 from pibls.domain.integrals.gauss import Rule
 from pibls.domain.integrals.quadrature import rule_boundary, rule_inside
 from pibls.errors import ProblemError
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 from pibls.problem import Region
 from pibls.problem.forms.lowering import Residual
 from pibls.problem.regions.points import Points
@@ -71,7 +71,7 @@ class Room:
         fit does not mind, while inner products would give that much of a function to the last degrees."""
         if self.plain:
             return self.values.T * self.weights
-        go_on()
+        go_on(__name__)
         roots = np.sqrt(self.weights)
         Q, R = linalg.qr(roots[:, None] * self.values, mode="economic", check_finite=False)
         return np.asarray(linalg.solve_triangular(R, Q.T * roots, check_finite=False))
@@ -173,7 +173,7 @@ class RoomPlaces:
         between = self._judging(basis, turn, n)
         judging = [group_of(r, (between,), np.zeros_like(between.points), e.axis) for r in self.equations]
         for r in self.conditions:
-            go_on()
+            go_on(__name__)
             rule = self._on(r.region, degree)
             for target, chosen in ((groups, rule), (judging, self._on(r.region, degree + 3))):
                 lifted = np.column_stack([chosen.normals, np.zeros(len(chosen.normals))])
@@ -262,7 +262,7 @@ def _tables(X: Array, basis: Basis, turn: Any) -> Callable[[MultiIndex], Array]:
 
     def tables(alpha: MultiIndex) -> Array:
         if alpha not in known:
-            go_on()
+            go_on(__name__)
             known[alpha] = (basis.jets(X, [alpha])[0] @ turn)[None]
         return known[alpha]
 
@@ -316,9 +316,9 @@ def _orthonormal(table: Array, weights: Array, last: Mask) -> tuple[Array, int]:
 
 def _independent(A: Array, size: float | None) -> tuple[Array, Array, float]:
     """Q = A T with orthonormal columns that span A, but for what is as good as dependent; the size of A."""
-    go_on()
+    go_on(__name__)
     Q, R = linalg.qr(A, mode="economic", check_finite=False)
-    go_on()
+    go_on(__name__)
     P, R, order = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))
     size = float(diagonal[0]) if size is None else size

@@ -24,6 +24,7 @@ from pibls.domain import Boundary, box_of, lengths_of, time_of
 from pibls.domain.faces.face import join
 from pibls.domain.pieces.piece import Piece
 from pibls.errors import ProblemError
+from pibls.patience import go_on
 from pibls.problem import Region
 from pibls.problem.breaks.materials import Materials
 from pibls.problem.forms.lowering import LoweredProblem, Residual
@@ -190,6 +191,7 @@ class Pieced:
         piece, points = self.pieces[number], counts[number]
         most = max(counts, key=lambda c: c.interior)  # an integral has as many rows in all pieces
         for r in self.lowered.residuals:
+            go_on(__name__)
             if r.region not in found and r.region.is_sum:
                 found[r.region] = self._share_of(r.region, number, most, rng)
             elif r.region not in found:

@@ -23,6 +23,9 @@ class LoopThresholds:
     slack: float = 1.15
     """Times the limit: an attempt, or a step of one, that is expected to end after it is not begun. Of a
     cavity with 3,800 functions a step takes 5 s."""
+    unsure: float = 0.5
+    """Of what an attempt is expected to take: so much it may be. The second one of cells in an extruded disc
+    was expected to take 4.2 s after a first one of 0.3 s, and takes 1.9."""
     rounds: int = 40  # attempts of one plan after which nothing more is expected
 
 

@@ -257,14 +257,16 @@ class WavePlan(Plan):
         self.conclude()
 
     def conclude(self) -> None:
-        """As long as doublings gain, the last one changed more than it left."""
-        now, last, limits = self.now, self.last, self.bench.limits
-        if now is None or last is None or self.best is not now or self._compared_one is now:
+        """As long as attempts gain, the last that did changed more than it left."""
+        best, limits = self.best, self.bench.limits
+        if best is None or self._compared_one is best or best.relative > limits.fits:
             return
-        if now.relative < min(limits.slow * last.relative, limits.fits):
-            error = compare(now.function, last.function, self.bench.lowered.unknowns, self.bench.where)
-            error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
-            self.error, self._compared_one = min(self.error, error, key=lambda e: e.max), now
+        before = [a for a in self.seen if best.relative < limits.slow * a.relative]
+        if before:
+            last = min(before, key=lambda a: a.relative)
+            error = compare(best.function, last.function, self.bench.lowered.unknowns, self.bench.where)
+            error = at_least(error, misfits(self.bench, best.residuals), self.bench.rounding(best.sizes))
+            self.error, self._compared_one = min(self.error, error, key=lambda e: e.max), best
 
     def _judge(self, ending: bool = False) -> None:
         """Whether an independent second solution confirms that this is the end."""

@@ -23,7 +23,7 @@ from pibls.arrays import Array
 from pibls.basis.polynomials.local import LocalSplines
 from pibls.basis.polynomials.splines import Numbers
 from pibls.linalg.kronecker import along
-from pibls.linalg.patience import go_on
+from pibls.patience import go_on
 from pibls.system.boxes.boxed import BoxCondition
 from pibls.system.boxes.products import Linear, ProductRows, ProductStatement
 
@@ -87,7 +87,7 @@ class Condensed:
         scales, boxes, parts, once, first = [], [], [], [], 0
         last = np.zeros(len(skeleton))
         for block, outside, inside_ in zip(_blocks(rows, linear, spaces), outer, inner, strict=True):
-            go_on()
+            go_on(__name__)
             size = np.abs(block).max(axis=1)
             scales.append(np.where(size > 0, size, 1.0))
             block /= scales[-1][:, None]

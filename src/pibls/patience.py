@@ -6,22 +6,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_check: ContextVar[Callable[[], None] | None] = ContextVar("pibls_patience", default=None)
+_check: ContextVar[Callable[[str], None] | None] = ContextVar("pibls_patience", default=None)
 
 
 class OutOfTimeError(Exception):
     """The time limit has come in the middle of something."""
 
 
-def go_on() -> None:
-    """Nothing, as long as there is time; else what `asked` was given raises."""
+def go_on(step: str = "") -> None:
+    """Nothing, as long as there is time; else what `asked` was given raises.
+
+    ``step``: what is about to be done, which will take about as long as it did the last times.
+    """
     check = _check.get()
     if check is not None:
-        check()
+        check(step)
 
 
 @contextmanager
-def asked(check: Callable[[], None] | None) -> Iterator[None]:
+def asked(check: Callable[[str], None] | None) -> Iterator[None]:
     """A context in which `go_on` calls ``check``; None: whatever is done there may take its time."""
     token = _check.set(check)
     try:
