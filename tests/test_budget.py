@@ -204,7 +204,9 @@ def test_assembly_divisions_and_moments_ask_too(kind: str) -> None:
         if kind == "moments":
             plan = WindowPlan(bench, Budget(0.0, None, 500), way=InMoments())
             plan.demand = plan.way.demand(bench)
-            plan.way.follower(bench, plan.demand, 1, None, lambda *_: None).run()
+            follower = plan.way.follower(bench, plan.demand, 1, None, lambda *_: None)
+            assert follower is not None
+            follower.run()
         else:
             attempt(bench, pibls.Waves(20, scale=2.0), None, None, 0)
     wanted = {
@@ -229,6 +231,7 @@ def test_an_estimate_is_kept_where_a_wider_attempt_is_worse() -> None:
         plan.last, plan.now = plan.now, found
         plan.best = found if plan.best is None or found.relative < plan.best.relative else plan.best
         plan.tell(found)
+    assert plan.best is not None
     assert plan.best is not plan.now
     plan.conclude()
     assert plan.error.checked
