@@ -210,11 +210,11 @@ def test_assembly_divisions_and_moments_ask_too(kind: str) -> None:
         else:
             attempt(bench, pibls.Waves(20, scale=2.0), None, None, 0)
     wanted = {
-        "a box": {"pibls.space.whole", "linear"},
-        "materials": {"pibls.problem.breaks.materials", "pibls.domain.division"},
-        "moments": {"pibls.search.evolutions.newton"},
+        "a box": {"whole", "linear"},
+        "materials": {"materials", "division"},
+        "moments": {"newton"},
     }
-    assert wanted[kind] <= steps
+    assert wanted[kind] <= {step.rpartition(".")[2] for step in steps}
 
 
 def test_an_estimate_is_kept_where_a_wider_attempt_is_worse() -> None:
