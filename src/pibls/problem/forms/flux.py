@@ -14,6 +14,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.errors import ProblemError
+from pibls.problem.breaks.switches import SWITCHING
 from pibls.problem.forms.checks import is_scalar
 
 
@@ -98,7 +99,8 @@ def _along(vector: Any, c: Any, name: str) -> Any:
             got=vector,
             remedy="Write each component: div([a, b]).",
         )
-    return vector.replace(grad, lambda f: sp.Derivative(f, c))
+    # Of u + x each has its derivative; what jumps stays under it.
+    return vector.replace(grad, lambda f: sp.Derivative(f, c) if f.has(*SWITCHING) else sp.diff(f, c))
 
 
 def fluxes_in(expression: Any) -> list[Any]:
