@@ -46,7 +46,6 @@ from pibls.status import Status
 from pibls.system.judging import residuals_at
 from pibls.system.points import Points, place
 
-_OVER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 _SURPLUS = 64  # points at which what a beginning has too much is looked at
 
 
@@ -145,11 +144,8 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         # what is around a corner inside, or the tip of a slit.
         bench = joined() if any(j.is_around for j in junctions) else None
         plainly = _bench(problem, request, plain).in_pieces(materials) if bench is None else bench
-        answer = _searched(plainly, request, budget, None, joined if bench is None else None)
-        if not materials.optional or answer.status in (*_OVER, Status.TOLERANCE):
-            return answer
-        other = _searched(_bench(problem, request), request, budget, None)
-        return min(answer, other, key=lambda found: found.estimator().max)
+        whole = _bench(problem, request) if materials.optional else None
+        return _searched(plainly, request, budget, None, joined if bench is None else None, whole=whole)
 
     def around() -> Bench | None:
         # In the plane what is around holes is known from the equation, or left to cells.
@@ -242,12 +238,14 @@ def _searched(
     later: Callable[[], Enrichment] | None,
     around: Callable[[], Bench | None] | None = None,
     *,
+    whole: Bench | None = None,
     divided: bool = True,
 ) -> Answer:
     check = None if request.time_limit is None else budget.check
-    bench = replace(bench, engine=bench.engine.watched(check, budget.tell_share))
+    engine = bench.engine.watched(check, budget.tell_share)
+    bench, whole = replace(bench, engine=engine), None if whole is None else replace(whole, engine=engine)
     search = Search(bench, budget, request.points, request.method, request.guess, later, around)
-    search.divided = divided
+    search.whole, search.divided = whole, divided
     search.run()
     best, error = search.best, search.error
     assert best is not None  # run() makes at least one attempt

@@ -37,6 +37,8 @@ class Search:
     """What weak corners and holes bring, tried when nothing else is nearly there."""
     around: Callable[[], Bench | None] | None = None
     """The problem with waves around the holes of its domain, tried at the same time."""
+    whole: Bench | None = None
+    """The problem without its pieces, where it is one: kinks may be less than what is asked for."""
     divided: bool = True
     """Whether domain and time may be divided."""
     plans: list[Plan] = field(default_factory=list)
@@ -53,6 +55,8 @@ class Search:
             # What corners bring costs little beside all pieces; and nothing else knows of these.
             extra = replace(self.bench.extra, around=Around())
             self.plans = [self._waves(self.bench, extra)]
+            if self.whole is not None and self.points is None and self.method is None:
+                self.plans += self._followed(self.whole)
             return
         if self.bench.extra.strong:
             # Beside a corner of a system nothing is gained by waves alone.
@@ -92,7 +96,7 @@ class Search:
         from pibls.search.cells.plan import CellPlan
 
         divided = [
-            *self._followed(),
+            *self._followed(self.bench),
             *self._products(),
             CellPlan(self.bench, self.budget, guess=self.guess),
         ]
@@ -106,16 +110,16 @@ class Search:
 
         return [ProductPlan(self.bench, self.budget, guess=self.guess)]
 
-    def _followed(self) -> list[Plan]:
+    def _followed(self, bench: Bench) -> list[Plan]:
         """Plans that follow an evolution, which take a while to import: where there is none, none."""
-        if self.bench.evolution is None:
+        if bench.evolution is None:
             return []
         from pibls.search.evolutions.plan import WindowPlan
         from pibls.search.evolutions.ways import InMoments, InRooms
 
         return [
-            WindowPlan(self.bench, self.budget, way=InMoments()),
-            WindowPlan(self.bench, self.budget, way=InRooms()),
+            WindowPlan(bench, self.budget, way=InMoments()),
+            WindowPlan(bench, self.budget, way=InRooms()),
         ]
 
     def _waves(self, bench: Bench, extra: Enrichment | None = None) -> WavePlan:
@@ -203,7 +207,9 @@ class Search:
                 self._look_around(self.around())
                 if len(self.plans) > before:
                     continue
-            if plan.status is not None and (plan.status.final or at_floor):
+            # Of kinks that travel, windows have the last word where they are too small to be seen.
+            rough = plan.bench is self.whole and plan.status is Status.ROUGH
+            if plan.status is not None and (plan.status.final or at_floor) and not rough:
                 self.status, self.winner = plan.status, plan
                 return
 
@@ -250,6 +256,9 @@ class Search:
         if self.winner is not None:
             return
         ended = [plan.status for plan in self.plans if plan.status is not None]
+        if self.best is not None and self.best.status is Status.ROUGH:
+            self.status = Status.ROUGH
+            return
         for status in (Status.STOPPED, Status.MEMORY_LIMIT, Status.FLOOR, Status.NO_SOLUTION):
             if status in ended:
                 self.status = status
