@@ -153,3 +153,32 @@ def test_waves_that_are_held_are_resolved_too_where_that_is_cheap(k: float, node
     solution = pibls.solve(constant)
     assert solution.converged
     assert solution.nodes == nodes
+
+
+def beam(order: int, first: int = 0) -> pibls.Problem:
+    """u⁽ᵐ⁾ = x u' + …: half of the derivatives from the ``first`` on at one end, the others at the other."""
+    wanted = sp.exp(x) * sp.sin(2 * x)
+    told = [(k + first, 0) for k in range(order // 2)] + [(k, 1) for k in range(order // 2, order)]
+    conditions = [
+        pibls.Condition(sp.Eq(u.diff(x, k), wanted.diff(x, k).subs(x, at)), on=sp.Eq(x, at)) for k, at in told
+    ]
+    source = wanted.diff(x, order) - x * wanted.diff(x)
+    return pibls.Problem(
+        pibls.Interval(x, 0, 1), [sp.Eq(u.diff(x, order) - x * u.diff(x), source)], conditions
+    )
+
+
+@pytest.mark.parametrize("order", [4, 5, 6, 8])
+def test_free_ends_hold_a_beam_however_high_the_derivatives(order: int) -> None:
+    """A row of unit length holds by R⁻ᵐ: beams with a free end were UNDETERMINED."""
+    places = np.linspace(0, 1, 101)
+    for seed in (0, 1):
+        solution = pibls.solve(beam(order), seed=seed, tol=1e-6)
+        assert solution.converged
+        assert np.abs(solution(places) - np.exp(places) * np.sin(2 * places)).max() < 2e-11
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize("order", [4, 6, 8])
+def test_a_beam_without_a_support_is_undetermined(order: int) -> None:
+    assert pibls.solve(beam(order, first=1), tol=1e-6).status is pibls.Status.UNDETERMINED

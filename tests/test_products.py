@@ -240,6 +240,18 @@ def test_a_lattice_is_saved_drawn_and_differentiated(tmp_path: Path) -> None:
     assert drawn is not None
 
 
+def test_a_lattice_with_more_boxes_along_one_axis_is_saved(tmp_path: Path) -> None:
+    u = sp.Function("u")(x, y)
+    layered = sp.Eq(-u.diff(x, 2) / 1000 - u.diff(y, 2) + u.diff(x), 1)
+    problem = pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [layered], [pibls.Dirichlet(u, 0)])
+    solution = pibls.solve(problem, tol=1e-5)
+    assert isinstance(solution.space, Lattice)
+    assert len(set(solution.space.counts)) == 2
+    again = pibls.load(solution.save(tmp_path / "layer.pibls"))
+    X = np.random.default_rng(0).random((2, 50))
+    assert np.array_equal(solution(*X), again(*X))
+
+
 def test_what_is_undetermined_or_contradictory_is_left_to_others() -> None:
     u = sp.Function("u")(x, y)
     square = pibls.Box({x: (0, 1), y: (0, 1)})

@@ -231,7 +231,7 @@ KNOWN = Table(
             "lattice",
             Lattice,
             "space",
-            {"edges": Several(Floats("n")), "sizes": Several(NATURAL), "unknowns": NATURAL},
+            {"edges": Several(Floats("*")), "sizes": Several(NATURAL), "unknowns": NATURAL},
             _is_lattice,
         ),
         Kind("pieces", Pieces, "space", {"count": NATURAL, "all": Nested("space")}, _are_pieces),

@@ -311,10 +311,11 @@ class WavePlan(Plan):
             error = max(error, change, key=lambda e: e.max)
         self._note_rounding(second)
         error = at_least(error, misfits(self.bench, now.residuals), self.bench.rounding(now.sizes))
+        before, narrower = self.error, self._compared_one
         self.error = error
         self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
-        if self._undetermined(now, second):
+        if self._undetermined(now, second, last is None and not at_limit):
             # Where a side or a rate is bare, what runs away is held by nothing there: nothing contradicts it.
             every = [(r.region, r.jets) for r in self.bench.lowered.residuals]
             told = [region for region, _ in every if not region.is_inside]
@@ -325,6 +326,9 @@ class WavePlan(Plan):
             return  # the first width: look twice
         elif self.meets(self.best, error) and now.relative < limits.fits:
             self.status = Status.TOLERANCE
+            if narrower is not None and before.max < error.max and narrower.relative < self.best.relative:
+                # Wider, rounding of high derivatives is more: what was looked at twice stands.
+                self.error, self.best, self._compared_one = before, narrower, narrower
         elif flat:
             self.status = Status.FLOOR
 
@@ -397,8 +401,8 @@ class WavePlan(Plan):
         fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
         return self.excess(now, change) * fall <= tol
 
-    def _undetermined(self, now: Attempt, second: Attempt) -> bool:
-        """Whether the equations hold, but for more than one function."""
+    def _undetermined(self, now: Attempt, second: Attempt, first: bool = False) -> bool:
+        """Whether the equations hold, but for more than one function; at the ``first`` width, by rounding."""
         limits = self.bench.limits
         if max(now.relative, second.relative) > limits.small:
             return False
@@ -406,6 +410,8 @@ class WavePlan(Plan):
             return True
         if second.probed.stiffness > limits.suspect:
             return False
+        if first:
+            return second.probed.stiffness < limits.soft
         # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding. In
         # rows of unit length, whose largest term is a derivative of order m, everything else weighs R^-m.
         width, d = self._width(now), self.bench.lowered.dimension
