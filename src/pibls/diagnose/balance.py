@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ Values = Callable[[Jet, Array], Array]
 """(jet, points) ↦ its values."""
 
 
-@dataclass(frozen=True)
-class Imbalance:
+class Imbalance(NamedTuple):
     """An equation whose sources are not what its conditions let through the boundary."""
 
     name: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy as sp
 
@@ -31,6 +31,8 @@ from pibls.problem.forms.functions import Stated, check_functions, split_functio
 from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.regions.on import Inside, Region
 from pibls.problem.statement import Statement, state_conditions
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, init=False)
@@ -154,24 +156,31 @@ class Problem(ProblemDoors):
     @property
     def breaks(self) -> Breaks:
         """Where coefficients, sources and data jump or bend inside the domain."""
-        if "breaks" not in self.derived:
-            found, inside, place = Breaks(), False, self.place()
-            if "suspects" not in self.structure:
-                self.structure["suspects"] = suspects_of([s.form for s in self.statements], place)
-            narrow = self.structure["suspects"].are_narrow(place.box, place.values)
-            for s in self.statements:
-                if narrow or s.form.switches or s.form.deltas:
-                    own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
-                    found |= own
-                    inside |= bool(own) and s.region.is_inside
-            self.derived["breaks"] = found.distinct(box_of(self.domain)), inside
-        out: Breaks = self.derived["breaks"][0]
-        return out
+        return self.once("breaks", self._breaks)[0]
 
     @property
     def is_broken_inside(self) -> bool:
         """Whether one of the equations jumps or bends inside the domain, and not only conditions."""
-        return bool(self.breaks) and bool(self.derived["breaks"][1])
+        return self.once("breaks", self._breaks)[1]
+
+    def _breaks(self) -> tuple[Breaks, bool]:
+        found, inside, place = Breaks(), False, self.place()
+        if "suspects" not in self.structure:
+            self.structure["suspects"] = suspects_of([s.form for s in self.statements], place)
+        narrow = self.structure["suspects"].are_narrow(place.box, place.values)
+        for s in self.statements:
+            if narrow or s.form.switches or s.form.deltas:
+                own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
+                found |= own
+                inside |= bool(own) and s.region.is_inside
+        return found.distinct(box_of(self.domain)), inside
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What is worked out once for these values of the parameters."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        found: T = self.derived[name]
+        return found
 
     def level_of(self, delta: Delta) -> float:
         """Where a source on a plane is, at the values of the parameters."""

@@ -10,16 +10,16 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
-from pibls.diagnose.balance import Imbalance, imbalance_of
+from pibls.diagnose.balance import imbalance_of
 from pibls.diagnose.corners.junctions import junctions_of
-from pibls.domain import box_of
+from pibls.domain import Domain, box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.patience import asked
 from pibls.problem import Problem, refuse_unsolved
 from pibls.problem.breaks.materials import in_one_piece, materials_of, refuse_pieces
-from pibls.problem.forms.lowering import Residual, lower
+from pibls.problem.forms.lowering import LoweredProblem, Residual, lower
 from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.budget import Budget, OutOfTimeError, Progress
@@ -104,25 +104,9 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     surplus = surplus_of(lowered, domain) or told_at_outflow(lowered, domain)
     if surplus:
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
-    if "growth" not in problem.derived:
-        problem.derived["growth"] = growth_of(lowered, domain)
-    if problem.derived["growth"] is not None:
-        return _unstable(problem, request, budget)
-    if "untold" not in problem.derived:
-        problem.derived["untold"] = untold_where_it_is_needed(lowered, domain)
-    if problem.derived["untold"]:
-        answer = _searched(_bench(problem, request), request, _few(problem, budget), None, divided=False)
-        return replace(answer, status=Status.UNDETERMINED, estimator=lambda: UNCHECKED)
-    if "imbalance" not in problem.derived:
-        problem.derived["imbalance"] = imbalance_of(lowered, domain)
-    if problem.derived["imbalance"] is not None:
-        return _unbalanced(problem, request, budget)
-    if "corners" not in problem.derived:
-        wedges = worst_wedges(lowered, domain)
-        found = () if wedges else worst_corners(lowered, domain)
-        mild = are_mild(found) and not any(w.strong for w in wedges)
-        problem.derived["corners"] = found, wedges, mild
-    corners, wedges, mild = problem.derived["corners"]
+    if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
+        return _nevertheless(problem, wrong, request, budget)
+    corners, wedges, mild = problem.once("corners", lambda: _corners(lowered, domain))
 
     def functions() -> Enrichment:
         plain = enrichment_of(corners, lowered, domain, request.enrich)
@@ -162,28 +146,37 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
 
 
-def _unstable(problem: Problem, request: Request, budget: Budget) -> Answer:
-    """What is unstable is asked of a few waves, which may find that its data are those of a solution."""
-    few = replace(budget, max_nodes=min(budget.max_nodes, GROWTH.nodes))
+def _corners(lowered: LoweredProblem, domain: Domain) -> tuple[Any, Any, bool]:
+    """Corners of one equation, or of a system, and whether what they bring can wait."""
+    wedges = worst_wedges(lowered, domain)
+    found = () if wedges else worst_corners(lowered, domain)
+    return found, wedges, are_mild(found) and not any(w.strong for w in wedges)
+
+
+def _wrong(lowered: LoweredProblem, domain: Domain) -> tuple[Status, dict[str, Any]] | None:
+    """What is wrong with a problem, whatever the functions, and what there is to say about it."""
+    growth = growth_of(lowered, domain)
+    if growth is not None:
+        return Status.UNSTABLE, {"growth": growth}
+    if untold_where_it_is_needed(lowered, domain):
+        return Status.UNDETERMINED, {}
+    imbalance = imbalance_of(lowered, domain)
+    return None if imbalance is None else (Status.NO_SOLUTION, {"imbalance": imbalance})
+
+
+def _nevertheless(
+    problem: Problem, wrong: tuple[Status, dict[str, Any]], request: Request, budget: Budget
+) -> Answer:
+    """A few waves come as close as they can; of what is unstable the data may be those of a solution."""
+    status, notes = wrong
+    unstable = status is Status.UNSTABLE
+    most = GROWTH.nodes if unstable else LOOP.few * lower(problem).unknowns
     bench = replace(_bench(problem, request), evolution=None)
+    few = replace(budget, max_nodes=min(budget.max_nodes, most))
     answer = _searched(bench, request, few, None, divided=False)
-    if answer.status.converged:
+    if unstable and answer.status.converged:
         return answer
-    notes = answer.notes | {"growth": problem.derived["growth"]}
-    return replace(answer, status=Status.UNSTABLE, estimator=lambda: UNCHECKED, notes=notes)
-
-
-def _unbalanced(problem: Problem, request: Request, budget: Budget) -> Answer:
-    """What has no solution, whatever the functions: a few waves come as close as they can."""
-    answer = _searched(_bench(problem, request), request, _few(problem, budget), None, divided=False)
-    found: Imbalance = problem.derived["imbalance"]
-    notes = answer.notes | {"imbalance": (found.name, found.sources, found.through)}
-    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
-
-
-def _few(problem: Problem, budget: Budget) -> Budget:
-    """The same for a few waves."""
-    return replace(budget, max_nodes=min(budget.max_nodes, LOOP.few * lower(problem).unknowns))
+    return replace(answer, status=status, estimator=lambda: UNCHECKED, notes=answer.notes | notes)
 
 
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:

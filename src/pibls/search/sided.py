@@ -26,10 +26,7 @@ def with_divided_sides(problem: Problem) -> Problem:
     """The same problem; what in the plane changes its law on a side is told part by part."""
     if len(problem.coordinates) != 2 or time_of(problem.domain) is not None or problem.parameters:
         return problem
-    if "sided" not in problem.derived:
-        problem.derived["sided"] = _divided(problem)
-    found: Problem = problem.derived["sided"]
-    return found
+    return problem.once("sided", lambda: _divided(problem))
 
 
 def _divided(problem: Problem) -> Problem:

@@ -90,10 +90,7 @@ class Materials:
 
 def materials_of(problem: Problem) -> Materials | None:
     """The pieces of a problem; None where nothing jumps or bends on a slanted or curved surface."""
-    if "materials" not in problem.derived:
-        problem.derived["materials"] = _divided(problem)
-    found: Materials | None = problem.derived["materials"]
-    return found
+    return problem.once("materials", lambda: _divided(problem))
 
 
 def _divided(problem: Problem) -> Materials | None:

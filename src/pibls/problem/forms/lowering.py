@@ -158,16 +158,16 @@ def lower(problem: Problem) -> LoweredProblem:
     """Compile every statement of a problem, once for all values of its parameters."""
     if "compiled" not in problem.structure:
         problem.structure["compiled"] = tuple(lower_form(s.form, s.region) for s in problem.statements)
-    if "lowered" not in problem.derived:
-        values = tuple(problem.parameters.values())
-        problem.derived["lowered"] = LoweredProblem(
+    values = tuple(problem.parameters.values())
+    return problem.once(
+        "lowered",
+        lambda: LoweredProblem(
             tuple(r.at(values) for r in problem.structure["compiled"]),
             len(problem.unknowns),
             len(problem.coordinates),
             _interfaces(problem, values),
-        )
-    found: LoweredProblem = problem.derived["lowered"]
-    return found
+        ),
+    )
 
 
 def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:

@@ -34,7 +34,7 @@ from pibls.search.evolutions.march import (
 from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.evolutions.rough import RoughFollower, travels
-from pibls.search.evolutions.tails import BETWEEN, left_at_sides, left_between, rounding_of, spectra, tails_of
+from pibls.search.evolutions.tails import BETWEEN, Seen, rounding_of, spectra, tails_of
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
@@ -339,20 +339,18 @@ class LineFollower(March[Held, Resolution]):
         return tails_of(self.places, state.resolution, U, series, self._sizes, off / tail)
 
     def _left(self, state: State, U: Array, t: float, stop: float, at: Array = BETWEEN) -> Array:
-        _, checks = self._lines(state.resolution)
-        st = self._solver.stages
         # What a tail that may be left makes of derivatives in a singular corner is no more than that.
-        noise = self.demand.tail if self.pieces else 0.0
-        window, known = (t, stop), (self._sizes, max(self._rounding, noise))
-        return left_between(self.places, state.resolution, checks, st, U, state.rates, window, *known, at)
+        noise = max(self._rounding, self.demand.tail if self.pieces else 0.0)
+        return self._seen(state, U, t, stop, noise, at).equations(self._lines(state.resolution)[1])
 
     def _missed(self, state: State, U: Array, t: float, stop: float) -> float:
         """What equations and conditions leave where the data are furthest from what the moments see."""
-        st = self._solver.stages
-        at = self.watch.furthest(t, stop, st.nodes)
+        at = self.watch.furthest(t, stop, self._solver.stages.nodes)
         if not len(at):
             return 0.0
-        found, lines = state.resolution, self._lines(state.resolution)[0]
-        window, known = (t, stop), (self._sizes, self._rounding)
-        sides = left_at_sides(self.places, found, lines, st, U, state.rates, window, *known, at)
+        sides = self._seen(state, U, t, stop, self._rounding, at).sides(self._lines(state.resolution)[0])
         return max(sides, float(self._left(state, U, t, stop, at).max()))
+
+    def _seen(self, state: State, U: Array, t: float, stop: float, left: float, at: Array) -> Seen:
+        found, st = state.resolution, self._solver.stages
+        return Seen(self.places, found, st, U, state.rates, (t, stop), self._sizes, left, at)

@@ -3,7 +3,8 @@ r"""|c_n|/max|u| and |r|/max|terms|: how far the series of a window have fallen,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -138,60 +139,52 @@ def between_of(
     return seen
 
 
-def left_between(
-    places: Places,
-    found: Resolution,
-    checks: Lines,
-    st: Stages,
-    U: Array,
-    beginning: Array,
-    window: tuple[float, float],
-    known: Array,
-    left: float,
-    at: Array,
-) -> Array:
-    """How well the equations hold between the points, next to their terms: of each cell.
+@dataclass(frozen=True)
+class Seen:
+    """A window that was solved, at moments that are shares of it, next to what its terms are.
 
-    ``left`` is what the series are off by anyway, relative; ``at`` are the moments, as shares of the window.
+    ``known`` is how large each unknown was before, ``left`` what the series are off by anyway, relative.
     """
-    t, h = window[0], window[1] - window[0]
-    seen = between_of(st, U, beginning, checks.highest, h, places.evolution.orders, at)
-    out = np.zeros(len(found.tree))
-    sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
-    natural = natural_of(places, found, sizes, h, checks.groups[0], MARCH.share)
-    noise = noise_of(places, found, left * sizes, (h, st.count), checks.groups[0])
-    for r, size in checks.at(t + h * at).judged(seen, natural, noise):
-        r, size = (_by_box(x, found) for x in (r, size))
-        local = size.max(axis=1)
-        left_here = np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0)
-        out = np.maximum(out, left_here.reshape(len(out), -1).max(axis=1))
-    return out
 
+    places: Places
+    found: Resolution
+    stages: Stages
+    U: Array
+    beginning: Array
+    window: tuple[float, float]
+    known: Array
+    left: float
+    at: Array
 
-def left_at_sides(
-    places: Places,
-    found: Resolution,
-    lines: Lines,
-    st: Stages,
-    U: Array,
-    beginning: Array,
-    window: tuple[float, float],
-    known: Array,
-    left: float,
-    at: Array,
-) -> float:
-    """The same of all that holds beside the equations."""
-    t, h = window[0], window[1] - window[0]
-    seen = between_of(st, U, beginning, lines.highest, h, places.evolution.orders, at)
-    sizes = np.maximum(known, np.abs(U).max(axis=(0, 2, 3)))
-    out = 0.0
-    # Of an integral only all groups of its name together say something.
-    for g in (g for g in lines.groups[len(places.equations) :] if g.weights is None):
-        natural = natural_of(places, found, sizes, h, g)
-        noise = noise_of(places, found, left * sizes, (h, st.count), g)
-        ((r, size),) = Lines(*lines.extent, (g,), lines.highest).at(t + h * at).judged(seen, natural, noise)
-        out = max(out, float((np.abs(r) / np.where(size > 0, size, 1.0)).max(initial=0.0)))
-    return out
+    def equations(self, checks: Lines) -> Array:
+        """How well the equations hold between the points: of each cell."""
+        out = np.zeros(len(self.found.tree))
+        for r, size in self._judged(checks, checks.groups, MARCH.share):
+            r, size = (_by_box(x, self.found) for x in (r, size))
+            local = size.max(axis=1)
+            left_here = np.sqrt(np.mean(r**2, axis=1)) / np.where(local > 0, local, 1.0)
+            out = np.maximum(out, left_here.reshape(len(out), -1).max(axis=1))
+        return out
+
+    def sides(self, lines: Lines) -> float:
+        """The same of all that holds beside the equations."""
+        # Of an integral only all groups of its name together say something.
+        groups = [g for g in lines.groups[len(self.places.equations) :] if g.weights is None]
+        found = (np.abs(r) / np.where(size > 0, size, 1.0) for r, size in self._judged(lines, groups))
+        return max((float(r.max(initial=0.0)) for r in found), default=0.0)
+
+    def _judged(
+        self, lines: Lines, groups: Sequence[LineStatement], share: float = 1.0
+    ) -> Iterator[tuple[Array, Array]]:
+        t, h = self.window[0], self.window[1] - self.window[0]
+        st, places = self.stages, self.places
+        seen = between_of(st, self.U, self.beginning, lines.highest, h, places.evolution.orders, self.at)
+        sizes = np.maximum(self.known, np.abs(self.U).max(axis=(0, 2, 3)))
+        for g in groups:
+            natural = natural_of(places, self.found, sizes, h, g, share)
+            noise = noise_of(places, self.found, self.left * sizes, (h, st.count), g)
+            alone = Lines(*lines.extent, (g,), lines.highest)
+            yield from alone.at(t + h * self.at).judged(seen, natural, noise)
 
 
 def _by_box(values: Array, found: Resolution) -> Array:
