@@ -34,7 +34,7 @@ from pibls.search.evolutions.march import (
 from pibls.search.evolutions.newton import Past, WindowSolver
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.evolutions.rough import RoughFollower, travels
-from pibls.search.evolutions.tails import BETWEEN, Seen, rounding_of, spectra, tails_of
+from pibls.search.evolutions.tails import BETWEEN, SeenWindow, rounding_of, spectra, tails_of
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import LINES, MARCH
 from pibls.solver.stages import stages
@@ -351,6 +351,6 @@ class LineFollower(March[Held, Resolution]):
         sides = self._seen(state, U, t, stop, self._rounding, at).sides(self._lines(state.resolution)[0])
         return max(sides, float(self._left(state, U, t, stop, at).max()))
 
-    def _seen(self, state: State, U: Array, t: float, stop: float, left: float, at: Array) -> Seen:
+    def _seen(self, state: State, U: Array, t: float, stop: float, left: float, at: Array) -> SeenWindow:
         found, st = state.resolution, self._solver.stages
-        return Seen(self.places, found, st, U, state.rates, (t, stop), self._sizes, left, at)
+        return SeenWindow(self.places, found, st, U, state.rates, (t, stop), self._sizes, left, at)

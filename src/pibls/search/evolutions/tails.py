@@ -140,7 +140,7 @@ def between_of(
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenWindow:
     """A window that was solved, at moments that are shares of it, next to what its terms are.
 
     ``known`` is how large each unknown was before, ``left`` what the series are off by anyway, relative.
