@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.errors import ProblemError
-from pibls.problem.breaks.narrow import narrow_in, suspects_of
+from pibls.problem.breaks.narrow import Suspects, narrow_in
 from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
     Condition,
@@ -166,8 +166,8 @@ class Problem(ProblemDoors):
     def _breaks(self) -> tuple[Breaks, bool]:
         found, inside, place = Breaks(), False, self.place()
         if "suspects" not in self.structure:
-            self.structure["suspects"] = suspects_of([s.form for s in self.statements], place)
-        narrow = self.structure["suspects"].are_narrow(place.box, place.values)
+            self.structure["suspects"] = Suspects.of([s.form for s in self.statements], place)
+        narrow = self.structure["suspects"].are_narrow(place)
         for s in self.statements:
             if narrow or s.form.switches or s.form.deltas:
                 own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())

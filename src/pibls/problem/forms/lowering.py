@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.problem.breaks.steep import inner_of
+from pibls.problem.breaks.narrow import inner_of
 from pibls.problem.forms.form import Datum, Form, Jet
 from pibls.problem.forms.program import program
 from pibls.problem.problem import Problem
