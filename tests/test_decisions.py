@@ -329,12 +329,9 @@ def test_functions_of_few_coordinates() -> None:
     made = family.spec(1000)
     assert isinstance(made, Waves)
     assert 0.5 < sum(n for _, n, _ in made.groups) / 1000 < 0.7
-    few = family.spec(100)
+    few = family.spec(20)
     assert isinstance(few, Waves)
-    assert not few.groups  # ten groups of six are none
-    some = family.spec(200)
-    assert isinstance(some, Waves)
-    assert some.groups
+    assert not few.groups  # ten groups of none
     assert all(0.2 < other.low < 0.4 for other in family.others())
     apart = replace(family, subsets=((0, 1), (2,))).spec(1000)
     assert isinstance(apart, Waves)
@@ -381,19 +378,16 @@ def test_some_points_are_moved_to_the_end_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "evolves", "cornered", "relative", "several"),
+    ("columns", "cornered", "relative", "several"),
     [
-        (200, False, False, 0.5, True),
-        (400, False, False, 0.5, False),
-        (60, True, False, 0.5, True),
-        (200, True, False, 0.5, False),
-        (60, False, True, 0.02, False),  # singular functions do the rest
-        (60, False, True, 0.2, True),
+        (200, False, 0.5, True),
+        (400, False, 0.5, False),
+        (60, True, 0.02, False),  # singular functions do the rest
+        (60, True, 0.2, True),
     ],
 )
 def test_several_starts_where_each_is_cheap(
     columns: int,
-    evolves: bool,
     cornered: bool,
     relative: float,
     several: bool,
@@ -411,7 +405,7 @@ def test_several_starts_where_each_is_cheap(
     system: Any = SimpleNamespace(
         shape=(2 * columns, columns), linearise=lambda _: (np.ones(1),), has_corners=cornered
     )
-    bench: Any = SimpleNamespace(evolution=object() if evolves else None)
+    bench: Any = SimpleNamespace(evolution=None)
     method: Any = Method()
     monkeypatch.setattr(starts, "_candidates", lambda *_: [(np.zeros(1), None)] * 3)
     starts.from_scratch(system, method, bench, np.random.default_rng(0))
@@ -478,14 +472,11 @@ def _levels(system: Any, bench: Any) -> list[Any]:
         (lambda: dense(32, 1), 0.0035),
         (lambda: dense(512, 1), 0.045),
         (lambda: dense(1458, 1), 0.95),
-        (lambda: dense(32, 1, 46), 0.16),  # 40 holes with a condition each
-        (lambda: dense(32, 1, 20), 0.023),
         (lambda: divided(16, 16 * 64, 16 * 64, 1), 0.12),
         (lambda: divided(274, 274 * 64, 274 * 64, 1), 2.7),
         (lambda: divided(100, 100, 0, 1), 0.25),
         (lambda: multiplied((290, 290), 0), 0.2),
         (lambda: multiplied((62, 62, 62), 1), 0.08),
-        (lambda: multiplied((42, 42, 42), 1, True) - multiplied((42, 42, 42), 0), 0.06),
         (lambda: eliminated(64, 22**2), 0.53),
         (lambda: eliminated(256, 12**2), 0.41),
     ],

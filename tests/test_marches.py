@@ -34,9 +34,9 @@ def test_the_shortest_window(length: float, enough: bool) -> None:
 
 def test_the_next_length() -> None:
     assert 0.3 < shortened(ASKED, 1e3 * ASKED.tail, 0.0, 8) < 0.5
-    assert 2.0 < lengthened(1e-12, 0.0, 8, 1.25) < 5.0
-    assert 0.7 < lengthened(3e-14, 3e-14, 8, 1.25) < 0.95
-    assert 1.2 < lengthened(3e-12, 3e-14, 10, 1.25) < 1.4
+    assert 2.0 < lengthened(1e-12, 0.0, 8) < 5.0
+    assert 0.7 < lengthened(3e-14, 3e-14, 8) < 0.95
+    assert 1.2 < lengthened(3e-12, 3e-14, 10) < 1.4
 
 
 @pytest.mark.parametrize(("name", "factor"), [("rod", 1.25), ("plate", 1.25)])

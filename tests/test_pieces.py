@@ -228,12 +228,7 @@ def test_what_cells_and_products_may_have_and_take() -> None:
     first = CellPlan(plan(1e-8, plane()).bench, Budget(0.0, None, 4000)).offer()
     assert first is not None
     assert 0.003 < first.work < 0.02
-    linear, bent = (ProductPlan(square(name), Budget(0.0, None, 4000)) for name in ("layers", "bent"))
-    assert 2_000_000 <= linear._most <= 8_000_000
-    offers = [one.offer() for one in (linear, bent)]
-    assert offers[0] is not None
-    assert offers[1] is not None
-    assert 2.0 < offers[1].remaining / offers[0].remaining < 8.0
+    assert 2_000_000 <= ProductPlan(square("layers"), Budget(0.0, None, 4000))._most <= 8_000_000
 
 
 def test_an_evolution_in_space_and_time_comes_last() -> None:
@@ -436,8 +431,8 @@ def test_a_sliver_of_the_domain_is_seen() -> None:
 # -- products --
 
 
-@pytest.mark.parametrize(("times", "confirmed"), [(2.0, True), (10.0, False)])
-def test_products_are_confirmed_where_tails_are_nearly_small_enough(
+@pytest.mark.parametrize(("times", "confirmed"), [(0.7, True), (2.0, False)])
+def test_products_are_confirmed_where_tails_are_small_enough(
     times: float, confirmed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, said = ProductPlan(square("layers"), Budget(0.0, None, 4000)), []

@@ -113,7 +113,7 @@ def attempt(
             probed = probed_at(bench, system.probed, outcome, key, exactly=probe)
     outcome = replace(full, factors=None)  # it holds matrices that are no longer needed
     seconds = time.perf_counter() - began
-    work = dense(system.shape[1] // system.fronts, system.fronts * outcome.steps, len(lowered.residuals))
+    work = dense(system.shape[1] // system.fronts, system.fronts * outcome.steps)
     settings = {"basis": spec, "points": points}
     return Attempt(space, outcome, residuals, values, seconds, work, settings, probed)
 

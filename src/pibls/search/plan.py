@@ -58,8 +58,9 @@ class Plan(ABC):
     def advance(self) -> None:
         """Make that attempt."""
 
-    def settle(self) -> None:  # noqa: B027 - most plans compare as they go
+    def settle(self) -> None:
         """Nothing more will be tried: compare with a second solution, if that was not done yet."""
+        self.conclude()
 
     def conclude(self) -> None:  # noqa: B027 - most plans know nothing more
         """The time is over: what the attempts until now say of the error, without another one."""

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pibls.search.thresholds import COSTS
 
 
-def dense(columns: int, steps: int, statements: int = 0) -> float:
-    """One piece, with that many equations and conditions."""
-    placed = COSTS.placed * max(statements - COSTS.usual, 0) ** 2
-    return COSTS.fixed + placed + max(steps, 1) * COSTS.cubed * float(columns) ** 3
+def dense(columns: int, steps: int) -> float:
+    """One piece."""
+    return COSTS.fixed + max(steps, 1) * COSTS.cubed * float(columns) ** 3
 
 
 def divided(cells: int, columns: int, traces: int, steps: int) -> float:
@@ -26,10 +25,9 @@ def divided(cells: int, columns: int, traces: int, steps: int) -> float:
     return COSTS.fixed + max(steps, 1) * math.pow(cells, COSTS.together) * each
 
 
-def multiplied(functions: Sequence[int], solves: int, triangular: bool = False) -> float:
+def multiplied(functions: Sequence[int], solves: int) -> float:
     """Products of so many functions along the axes, with the sum of one operator for each solved so often."""
-    total = math.prod(functions)
-    each = COSTS.along * total * sum(functions) * (COSTS.triangular if triangular else 1.0)
+    each = COSTS.along * math.prod(functions) * sum(functions)
     return COSTS.fixed + COSTS.factored * sum(float(n) ** 3 for n in functions) + solves * each
 
 

@@ -40,7 +40,6 @@ class SolvedProducts:
     """How often all boxes were eliminated."""
     holds: bool
     """Whether the steps went down to that."""
-    triangular: bool
 
 
 def solved(rows: ProductRows, U: Array) -> SolvedProducts | None:
@@ -77,11 +76,9 @@ def solved(rows: ProductRows, U: Array) -> SolvedProducts | None:
         stuck = step > 0 and damping == 1.0 and moves[-1] < 1e-5 and moves[-1] > 0.3 * moves[-2]
         if moves[-1] <= _ENDED or stuck:
             break
-    nearest = inverse.nearest
-    triangular = nearest is not None and any(a.triangle is not None for a in nearest.factors.axes)
     holds = bool(moves[-1] < _HOLDS) and _are_met(rows, U, r)
     shortest = min(moved[-2:], key=lambda m: float(m.max()))
-    return SolvedProducts(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds, triangular)
+    return SolvedProducts(U, shortest, len(moves), inverse.solves, inverse.eliminations, holds)
 
 
 def _are_met(rows: ProductRows, U: Array, r: list[Array]) -> bool:

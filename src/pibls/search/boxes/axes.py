@@ -53,14 +53,9 @@ class Axes:
             edges=tuple(moved_edges(e, {p for a, p in kept if a == i}) for i, e in enumerate(self.edges)),
         )
 
-    def refined(self, spectra: Sequence[Array], limit: float, power: float = 1.0) -> Axes:
-        """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit.
-
-        What a piece costs grows as this power of its degrees.
-        """
-        found = [
-            _finer(e, n, S, limit, power) for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)
-        ]
+    def refined(self, spectra: Sequence[Array], limit: float) -> Axes:
+        """Finer where coefficients (pieces, degrees), relative to max|u|, have not fallen to the limit."""
+        found = [_finer(e, n, S, limit) for e, n, S in zip(self.edges, self.sizes, spectra, strict=True)]
         return Axes(tuple(e for e, _ in found), tuple(n for _, n in found))
 
 
@@ -111,9 +106,7 @@ def spectra_of(parts: Sequence[Array], sizes: Array) -> list[Array]:
     return out
 
 
-def _finer(
-    edges: tuple[float, ...], n: int, S: Array, limit: float, power: float = 1.0
-) -> tuple[tuple[float, ...], int]:
+def _finer(edges: tuple[float, ...], n: int, S: Array, limit: float) -> tuple[tuple[float, ...], int]:
     """Pieces that do not fall at an end become smaller towards it; of all others the least sum is sought."""
     P = len(edges) - 1
     # From each degree on the largest coefficient: those of odd degrees may vanish.
@@ -135,7 +128,7 @@ def _finer(
     for size in range(n, max(AXES.most, n) + 1):
         lacking = np.where(smooth, missing - rate * (size - n), 0.0)
         halved = lacking > 0  # once: more of what is not resolved at all would be too many
-        total = float(size**power * (P + halved.sum() + towards.sum()))
+        total = float(size * (P + halved.sum() + towards.sum()))
         if best is None or total < best[0]:
             best = total, size, halved
     assert best is not None

@@ -68,9 +68,7 @@ class ProductPlan(Plan):
         if self.boxed is None or self.status is not None or self._ended or self._rounds >= LOOP.rounds:
             return None
         if self.axes is None or self._last is None:
-            usual = PRODUCTS.usual[self.bench.lowered.dimension] * (
-                1.0 if self.boxed.is_linear else PRODUCTS.bent
-            )
+            usual = PRODUCTS.usual[self.bench.lowered.dimension]
             return Offer(0.25 * usual, usual)
         if math.prod(self.axes.functions) > self._most:
             return None
@@ -113,7 +111,7 @@ class ProductPlan(Plan):
             and (self._rate < 0.05 or worst < 10.0 * _share(result.moved, sizes))
             and self._rounds > 1
         )
-        if worst > PRODUCTS.close * limit and not floor:
+        if worst > limit and not floor:
             self._refine(spectra, limit)
             return
         self._confirm(found, rows, result, spectra, floor)
@@ -125,17 +123,13 @@ class ProductPlan(Plan):
         if self.best is not self._found[0] or not self.error.checked:
             self._keep(self._found[0], self._compared(*self._found, *self._before))
 
-    def settle(self) -> None:
-        self.conclude()
-
     def may_fit(self, work: float) -> bool:
         return self.budget.allows(self, LOOP.unsure * work)
 
     def _refine(self, spectra: list[Array], limit: float) -> None:
         assert self.axes is not None
         assert self._found is not None
-        power = PRODUCTS.eliminated if self._found[2].eliminations else 1.0
-        finer = self.axes.refined(spectra, limit, power)
+        finer = self.axes.refined(spectra, limit)
         if finer == self.axes:
             self._ended = True
         self.axes = finer
@@ -231,7 +225,7 @@ class ProductPlan(Plan):
             judged, values = judge(bench, lattice, w)
         outcome = Outcome(w, 0.0, result.steps, Status.SOLVED)
         seconds = time.perf_counter() - began
-        work = multiplied(axes.functions, result.solves, result.triangular)
+        work = multiplied(axes.functions, result.solves)
         work += result.eliminations * eliminated(len(lattice), len(rows.spaces) * math.prod(lattice.sizes))
         self.budget.charge(self, work, seconds)
         settings = {"cells": len(lattice), "nodes": math.prod(lattice.sizes)}

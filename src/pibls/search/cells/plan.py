@@ -181,9 +181,6 @@ class CellPlan(Plan):
         left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
         self._keep(self._whole(found), at_least(error, float(left.max()) * self.scales(found)))
 
-    def settle(self) -> None:
-        self.conclude()
-
     def may_fit(self, work: float) -> bool:
         return self.budget.allows(self, LOOP.unsure * work)
 

@@ -306,8 +306,7 @@ class LineFollower(March[Held, Resolution]):
         self._sizes = np.maximum(self._sizes, solved.sizes)
         past = self._solver.past(state, solved.U, t, stop)
         self.resolutions.append(state.resolution)
-        worth = MARCH.longer[len(state.resolution.sizes) > 1 and self.places.framed is None]
-        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, worth)
+        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments)
         following = State(state.resolution, solved.after)
         tail = self.demand.tail
         coarser = self._grading.joined(state.resolution, across, tail)

@@ -175,10 +175,10 @@ def shortened(asked: Demand, along: float, between: float, moments: int) -> floa
     return float(min(max(MARCH.safe * ratio ** (1.0 / (moments + 1.0)), 0.1), 0.7))
 
 
-def lengthened(tail: float, along: float, moments: int, worth: float) -> float:
-    """How much longer the next window is; another length needs other factors, and must be ``worth`` them."""
+def lengthened(tail: float, along: float, moments: int) -> float:
+    """How much longer the next window is; another length needs other factors, and must be worth them."""
     factor = min(MARCH.safe * (tail / max(along, 1e-300)) ** (1.0 / (moments + 1.0)), MARCH.growth)
-    return 1.0 if 0.95 <= factor < worth else factor
+    return 1.0 if 0.95 <= factor < MARCH.longer else factor
 
 
 @dataclass(kw_only=True)

@@ -257,7 +257,7 @@ class RoomFollower(March[RoomState, int]):
         self._sizes = np.maximum(self._sizes, sizes)
         window = self._solver.window(state, U, t, stop)
         self.degrees.append(state.room.degree)
-        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments, MARCH.longer[1])
+        h = abs(stop - t) * lengthened(self.demand.tail, along, self.moments)
         return window, RoomState(state.room, after), h
 
     # -- judging --

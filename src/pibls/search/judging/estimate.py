@@ -167,7 +167,7 @@ def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None
     """
     if not error.checked or len(error.each) != len(misfits):
         return error
-    moved = np.zeros(len(misfits)) if rounding is None else DEFAULT.conditioned * rounding
+    moved = np.zeros(len(misfits)) if rounding is None else DEFAULT.misfit * rounding
     each = tuple(
         replace(e, max=max(e.max, DEFAULT.misfit * m, r), l2=max(e.l2, r))
         for e, m, r in zip(error.each, misfits.tolist(), moved.tolist(), strict=True)

@@ -62,10 +62,7 @@ class PieceFamily:
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
         holed = [bool(mine) or bool(k.holes) for mine, k in zip(self.gaps, self._known, strict=True)]
-        rest = (PIECED.filled if k.decay else PIECED.filling for k in self._known)
-        return tuple(
-            1.0 if mine or not any(holed) else share for mine, share in zip(holed, rest, strict=True)
-        )
+        return tuple(1.0 if mine or not any(holed) else PIECED.share for mine in holed)
 
     @property
     def _known(self) -> tuple[Around, ...]:
@@ -74,7 +71,7 @@ class PieceFamily:
     @property
     def shares(self) -> tuple[float, ...]:
         """The functions of each piece, in the same units."""
-        return tuple(w * (1.0 + PIECED.mirror * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
+        return tuple(w * (1.0 + PIECED.share * len(g)) for w, g in zip(self._first, self.gaps, strict=True))
 
     def spec(self, nodes: int, shrink: float = 1.0) -> PerPiece:
         """About ``nodes`` waves in all, at ``shrink`` times the scale of the scale-width rule.
@@ -113,7 +110,7 @@ class PieceFamily:
         waves = self._waves(nodes, shrink)
         if not mine and not known:
             return waves
-        beside = self._waves(PIECED.mirror * nodes, shrink)
+        beside = self._waves(PIECED.share * nodes, shrink)
         return Joined((waves, *(Mirrored(beside, centre, radius) for centre, radius in mine), *known))
 
     def _waves(self, nodes: float, shrink: float) -> Waves:

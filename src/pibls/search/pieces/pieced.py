@@ -250,7 +250,7 @@ class Pieced:
         mine = self.family.gaps[number]
         if not mine:
             return X
-        piece, n = self.pieces[number], int(len(X) * PIECED.mirror / (1.0 + PIECED.mirror * len(mine)))
+        piece, n = self.pieces[number], int(len(X) * PIECED.share / (1.0 + PIECED.share * len(mine)))
         out = [X[: len(X) - len(mine) * n]]
         low, high = piece.bounds.T
         for centre, radius in mine:

@@ -93,7 +93,7 @@ def from_scratch(system: AnyWhole, method: GaussNewton, bench: Bench, rng: np.ra
         best = found if best is None or found.cost < best.cost else best
         if best.status is not Status.STALLED or not astray:
             return best
-        if system.shape[1] > (STARTS.many if bench.evolution is None else STARTS.few):
+        if system.shape[1] > STARTS.many:
             return best
     if refused or best is None:
         raise ProblemError(

@@ -33,16 +33,11 @@ class ProductThresholds:
     share: int = 4  # products may have one coefficient for so many entries of the largest dense matrix
     usual: dict[int, float] = field(default_factory=lambda: {2: 0.08, 3: 0.04})
     """Work until the tolerance is met, roughly."""
-    eliminated: float = 2.0
-    """The power of its degrees that a piece costs where boxes are eliminated; three in theory, but smaller
-    boxes have more edges."""
-    bent: float = 4.0  # times as much where the problem is not linear
     looked: dict[int, tuple[int, int]] = field(default_factory=lambda: {2: (6, 400), 3: (4, 80)})
     """Points of each piece where two solutions are compared, and of an axis at most …"""
     ends: int = 9
     """… and so many towards each of its ends: without them an estimate was 0.6 of the error of r² log
     r."""
-    close: float = 3.0  # times its limit: a tail up to there is asked about, errors are smaller than tails
     clash: float = 1e-3
     """Of max|u|: what neighbouring sides may disagree by in their corner, once it is resolved."""
 

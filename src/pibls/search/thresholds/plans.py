@@ -38,9 +38,6 @@ class CostThresholds:
 
     fixed: float = 3e-3
     """Drawing, assembling and judging of a system without size (32 waves on a line: 3.5 ms)."""
-    placed: float = 1e-4
-    """Per condition and face beyond the usual, squared: 40 holes with a condition each take 0.2 s."""
-    usual: int = 6  # conditions and faces
     cubed: float = 3e-10
     """Per column cubed, points in proportion: 512 waves in the plane take 0.065 s, 1458 in space 0.98 s."""
     cell: float = 1e-3
@@ -50,9 +47,7 @@ class CostThresholds:
     factored: float = 4e-9
     """Per function of an axis cubed: 162 and 162 take 0.013 s, 290 and 290 0.06 s; and of products …"""
     along: float = 1.6e-9
-    """… per function and function of an axis: 62 along each of three axes take 0.07 s each time, and …"""
-    triangular: float = 4.0
-    """… so much more where convection leaves triangles (42 along each of three: 0.03 s)."""
+    """… per function and function of an axis: 62 along each of three axes take 0.07 s each time."""
     eliminated: float = 5e-11
     """Per box, row and own function squared where boxes are eliminated: 64 boxes of 22² take 0.5 s …"""
     skeleton: float = 3e-5
@@ -102,7 +97,6 @@ class FamilyThresholds:
     other_shares: tuple[float, ...] = (0.3,)
     """… and what else is tried: exp(-|x|²/4) in five dimensions is 25e-6 off with 0.6 of 1200
     functions, 2e-6 with 0.3 (and 55e-6 with none)."""
-    least_group: int = 8  # functions of a few coordinates: fewer are none
     per_coordinate: float = (
         2.5  # times as many functions of one coordinate more, of those that data couple, …
     )
@@ -120,7 +114,6 @@ class StartThresholds:
     firm: float = 1e3  # how much heavier the conditions weigh than smoothness
     cond: float = 1e-9  # of the largest singular value: what is less is left out of a start
     many: int = 300  # columns up to which several starts are tried: beyond that each takes too long
-    few: int = 100  # the same for an evolution, which has its own start and is followed from there
     astray: float = 0.05
     """Of the residual of zero: Newton's method that leaves less, with singular functions or in the first
     cells, has left what these functions cannot do."""

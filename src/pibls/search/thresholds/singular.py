@@ -59,11 +59,9 @@ ENRICH = EnrichThresholds()
 class PiecedThresholds:
     """Pieces of several materials (`search.pieces.pieced`)."""
 
-    mirror: float = 0.7
-    """Functions in the mirror of a gap over the waves of the piece (five inclusions: half of it …"""
-    filling: float = 0.5
-    """… and as many waves in each inclusion as outside gave a hundred times the residual)."""
-    filled: float = 0.15  # the same of an inclusion with functions of its own: waves do what is not theirs
+    share: float = 0.5
+    """Functions in the mirror of a gap, and waves in an inclusion, over the waves of the piece outside: as
+    many in each of five inclusions as outside gave a hundred times the residual."""
     digits: float = 14.0  # e^-14 is left out around inclusions at first …
     per_doubling: float = 7.0  # … and e^-7 of that with twice as many waves
     whole: float = 1e-6  # relative: pieces of an integral make up the whole of it

@@ -17,11 +17,10 @@ class Thresholds:
     """The estimate is this many times the difference of two solutions (705 runs: 100 % held, median 8)."""
     misfit: float = 2.0
     """The estimate is at least this many times the residual of a condition that gives values, which is the
-    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between)."""
-    conditioned: float = 2.0
-    """The estimate is at least this many times Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the
-    solution: beside a resonance, missed by 0.1 to 1e-6, that was 1.5 to 9.5 of the error, while two solutions
-    agreed to 0.06 of it; in well-posed problems it is 2e-16 to 1e-14."""
+    error itself at the points that were looked at (r^(5/2) in a corner: up to 1.4 times as much between); and
+    Σ|∂u/∂rᵢ| ε|terms|, what rounding in the equations does to the solution: beside a resonance, missed by 0.1
+    to 1e-6, that was 1.5 to 9.5 of the error, while two solutions agreed to 0.06 of it; in well-posed
+    problems it is 2e-16 to 1e-14."""
     firm: float = 1e-2
     """A stiffness above which that need not be asked (TC-1 to TC-11: 1e-2 to 0.2)."""
     rounding: float = 8.0 * 2.2e-16
@@ -127,8 +126,6 @@ class WaveThresholds:
     together: int = 1024
     """Functions in all pieces to begin with: of twenty polygons 128 each take 2 s, …"""
     each: int = 72  # … but no fewer than that many
-    rippled: int = 1024
-    """Functions at most that are spent on waves that may be free: 160 across a line, 7 across a square."""
     choosing: int = 2  # widths at which the share of functions of few coordinates is chosen
 
 

@@ -31,8 +31,8 @@ class WaveFamily:
             return self._by_subsets(nodes, shrink)
         subsets = few_coordinates(d) if d > 3 else []
         each = 2 * int(self.low * nodes / (2 * len(subsets))) if subsets else 0
-        if each < FAMILY.least_group:
-            subsets, each = [], 0
+        if not each:
+            subsets = []
         dense = nodes - each * len(subsets)
         radius = shrink * scale_for("waves", max(dense, 32), d)
         groups = tuple((c, each, shrink * scale_for("waves", max(each, 32), len(c))) for c in subsets)
