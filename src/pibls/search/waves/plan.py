@@ -333,12 +333,12 @@ class WavePlan(Plan):
             self.status = Status.FLOOR
 
     def _shows_ripples(self, now: Attempt) -> bool:
-        """Whether waves that solve the equations by themselves are resolved.
+        """Whether waves that solve the equations by themselves are resolved, where that is cheap.
 
         Sine of 20πx beside a smooth solution of u'' + (20π)²u = f is not seen by 32 functions.
         """
         d, own = self.bench.lowered.dimension, self.bench.ripples
-        if self.extra or self.bench.pieced is not None:
+        if self.extra or self.bench.pieced is not None or own > scale_for("waves", WAVES.rippled, d):
             return True  # what is singular in a corner has waves of its own
         return own <= scale_for("waves", self._width(now), d)
 
