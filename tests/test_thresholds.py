@@ -378,3 +378,14 @@ def test_a_beginning_that_is_no_beginning(apart: float, followed: bool) -> None:
     evolution = evolution_of(lowered, pibls.Interval(x, 0, 1))
     assert evolution is not None
     assert (beginning_of(lowered, evolution, grouped(evolution.orders)) is not None) is followed
+
+
+@pytest.mark.parametrize(("across", "content"), [(5.0, False), (12.0, True)])
+def test_free_waves_are_resolved_where_that_is_cheap(
+    across: float, content: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the plane seven waves across are; more are left to others."""
+    one = plan(1e-8, plane())
+    monkeypatch.setattr(type(one.bench), "ripples", property(lambda _: np.pi * across))
+    monkeypatch.setattr(WavePlan, "_width", lambda *_: 128)
+    assert one._shows_ripples(found(1e-9)) is content

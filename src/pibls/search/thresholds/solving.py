@@ -127,8 +127,8 @@ class WaveThresholds:
     """Functions in all pieces to begin with: of twenty polygons 128 each take 2 s, …"""
     each: int = 72  # … but no fewer than that many
     rippled: int = 1024
-    """Functions at most that are spent on waves that may be free: 160 across a line, 7 across a square. Flow in
-    a tube whose walls ripple, without a limit, went on for 18 s instead of 0.4."""
+    """Functions at most that are spent on waves that may be free: 160 across a line, 7 across a square.
+    Without it flow in a tube whose walls ripple went on for 18 s instead of 0.4."""
     choosing: int = 2  # widths at which the share of functions of few coordinates is chosen
 
 
