@@ -7,10 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import roots_jacobi
 
 import pibls
 from pibls.arrays import Array
 from pibls.basis import BasisSpec, jet
+from pibls.basis.polynomials.nodes import jacobi
 from pibls.basis.scale import TABLE, WIDTHS, rank_share, scale_for
 from pibls.basis.sincos import cos_and_sin, from_table, from_tangent
 
@@ -90,3 +92,12 @@ def test_cosine_and_sine_of_huge_angles_and_no_numbers() -> None:
     cosine, sine = cos_and_sin(angles)
     np.testing.assert_array_equal(cosine, np.cos(angles))
     np.testing.assert_array_equal(sine, np.sin(angles))
+
+
+@pytest.mark.parametrize("a, b", [(1, 0), (0, 1), (1, 1)])
+def test_nodes_of_radau_and_lobatto(a: int, b: int) -> None:
+    """As SciPy's, to rounding."""
+    for n in (1, 2, 7, 40):
+        expected = roots_jacobi(n, float(a), float(b))[0]
+        np.testing.assert_allclose(jacobi(n, a, b), expected, rtol=0, atol=3e-16)
+    assert jacobi(0, a, b).shape == (0,)

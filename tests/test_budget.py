@@ -249,6 +249,19 @@ def test_no_hint_is_looked_for_when_the_time_is_over(clock: Clock) -> None:
         assert clashes(problem) == ()
 
 
+def test_an_evolution_needs_few_modules_of_scipy() -> None:
+    """A third of a second of the first evolution went into `scipy.special` for a few nodes, …"""
+    script = (
+        "import sys, sympy as sp, pibls; x, t = sp.symbols('x t'); u = sp.Function('u')(x, t);"
+        "heat = pibls.Problem(pibls.Interval(x, 0, 1).during(t, 0, 1), [u.diff(t) - u.diff(x, 2) + u**2],"
+        "[pibls.Dirichlet(u, 0), pibls.Initial(u, sp.sin(sp.pi * x))]);"
+        "print(len(pibls.solve(heat, tol=1e-4).windows) > 0);"
+        "print([m for m in ('special', 'optimize', 'spatial', 'ndimage') if f'scipy.{m}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["True", "[]"]
+
+
 def test_on_a_disc_nothing_of_boxes_is_imported() -> None:
     """Half a second of the first solve, and of its time limit, went into what a disc has no use for."""
     script = (

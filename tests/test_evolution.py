@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.optimize import linear_sum_assignment
 
 import pibls
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolution import evolution_of
+from pibls.search.evolution import assigned, evolution_of
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)
@@ -90,3 +91,10 @@ def test_a_spring_that_is_stiffer_on_one_side(seed: int) -> None:
     exact = np.where(phase < np.pi / 2, np.sin(2 * phase), -2 * np.sin(phase - np.pi / 2))
     assert solution.converged
     assert np.abs(solution(times) - exact).max() < solution.error.max < 1e-8
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 4), (7, 7)])
+def test_each_equation_is_assigned_an_unknown_of_its_own(shape: tuple[int, int]) -> None:
+    """As SciPy does it, whether all ways are tried or not."""
+    gain = np.random.default_rng(1).random(shape)
+    assert list(assigned(gain)) == list(linear_sum_assignment(gain, maximize=True)[1])

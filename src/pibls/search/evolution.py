@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pibls.problem.regions.points import Points, PointSet
 from pibls.space import Space
 
 _PROBES = 64
+_FEW = 5  # unknowns: 120 ways to assign them
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,20 @@ def orders_in(lowered: LoweredProblem, axis: int) -> tuple[int, ...]:
             for j in (*r.linear, *r.nonlinear):
                 out[j.unknown] = max(out[j.unknown], j.alpha[axis])
     return tuple(out)
+
+
+def assigned(gain: Array) -> tuple[int, ...]:
+    """For each row a column of its own, Σ gain as large as it may be.
+
+    SciPy's assignment takes longer to import than most problems to solve; of few all are tried.
+    """
+    rows, columns = gain.shape
+    if rows <= columns <= _FEW:
+        every = permutations(range(columns), rows)
+        return max(every, key=lambda p: sum(row[k] for row, k in zip(gain, p, strict=True)))
+    from scipy.optimize import linear_sum_assignment
+
+    return tuple(int(k) for k in linear_sum_assignment(gain, maximize=True)[1])
 
 
 def jumps_in_time(lowered: LoweredProblem, evolution: Evolution) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pibls.arrays import Array
+from pibls.basis.polynomials.nodes import jacobi
 
 Complex = npt.NDArray[np.complex128]
 
@@ -62,10 +63,7 @@ class Stages:
 @lru_cache(maxsize=32)
 def stages(s: int) -> Stages:
     """Radau's s nodes, with the end of the window among them."""
-    from scipy.special import roots_jacobi
-
-    inner = roots_jacobi(s - 1, 1.0, 0.0)[0] if s > 1 else np.empty(0)
-    nodes = 0.5 * (np.concatenate([inner, [1.0]]) + 1.0)
+    nodes = 0.5 * (np.append(jacobi(s - 1, 1, 0), 1.0) + 1.0)
     every = np.concatenate([[0.0], nodes])
     gaps = every[:, None] - every[None, :] + np.eye(s + 1)
     weights = 1.0 / np.prod(gaps, axis=1)

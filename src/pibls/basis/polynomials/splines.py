@@ -12,10 +12,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import roots_jacobi
 
 from pibls.arrays import Array
-from pibls.basis.polynomials.nodes import held_at, nodes_of, weights_of
+from pibls.basis.polynomials.nodes import held_at, jacobi, nodes_of, weights_of
 from pibls.basis.polynomials.product import legendre
 
 Numbers = npt.NDArray[np.intp]
@@ -123,14 +122,14 @@ class Splines:
         Lobatto's points between two joints, Radau's beside an end. In a corner, ∇·u is known from the sides.
         """
         k = self.size - 1
-        between = roots_jacobi(k - 1, 1.0, 1.0)[0]
+        between = jacobi(k - 1, 1, 1)
         out = []
         for p, (centre, half) in enumerate(zip(self.centre, self.half, strict=True)):
             first, last = (not self.repeats and p == 0), (not self.repeats and p == self.pieces - 1)
             if first:
-                s = nodes_of(k + 1, False) if last else roots_jacobi(k, 1.0, 0.0)[0]
+                s = nodes_of(k + 1, False) if last else jacobi(k, 1, 0)
             else:
-                s = np.append(-1.0, roots_jacobi(k, 0.0, 1.0)[0] if last else between)
+                s = np.append(-1.0, jacobi(k, 0, 1) if last else between)
             x = centre + half * s
             out.append(x if first else np.append(self.edges[p], x[1:]))
         return np.concatenate(out)

@@ -212,7 +212,6 @@ class Division:
 
         A gap is what of the convex hull is not in the piece. A long one has several circles.
         """
-        from scipy.ndimage import label
         from scipy.spatial import ConvexHull, Delaunay, QhullError, cKDTree
 
         box = self.box(piece)
@@ -230,7 +229,7 @@ class Division:
         X, shape, spacing = _grid(box, _GRID[d])
         absent = missing(X)
         go_on(__name__)
-        names, count = label(absent.reshape(shape))
+        names, count = _hanging_together(absent.reshape(shape))
         tree = cKDTree(X[absent]) if count else None
         least = _LEAST * float((box[:, 1] - box[:, 0]).min())
         out: list[tuple[tuple[float, ...], float]] = []
@@ -250,6 +249,26 @@ class Division:
                 chosen = np.concatenate([[deepest], np.flatnonzero(own & (slope < _KINK))])
                 out += _circles(Y[chosen], depth[chosen], float(fine.max()), least)
         return tuple(out)
+
+
+def _hanging_together(mask: Mask) -> tuple[Numbers, int]:
+    """The number of what hangs together along the axes, from 1 on, and 0 elsewhere; how many there are."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    places = np.arange(mask.size).reshape(mask.shape)
+    links = []
+    for axis in range(mask.ndim):
+        m, p = np.moveaxis(mask, axis, 0), np.moveaxis(places, axis, 0)
+        both = m[1:] & m[:-1]
+        links.append([p[:-1][both], p[1:][both]])
+    rows, columns = np.concatenate(links, axis=1)
+    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(mask.size, mask.size))
+    owners = connected_components(graph, directed=False)[1].reshape(mask.shape)[mask]
+    own, numbers = np.unique(owners, return_inverse=True)
+    out = np.zeros(mask.shape, dtype=np.intp)
+    out[mask] = 1 + numbers
+    return out, len(own)
 
 
 def _lines(cuts: Sequence[CutLine], domain: Domain) -> tuple[CutLine, ...]:

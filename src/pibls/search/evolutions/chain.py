@@ -16,7 +16,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.product import ProductBasis
 from pibls.domain.integrals.gauss import Rule
 from pibls.problem.forms.lowering import Residual
-from pibls.search.evolution import Evolution
+from pibls.search.evolution import Evolution, assigned
 from pibls.search.evolutions.frames import Framed, product_sums
 from pibls.search.evolutions.resolution import Resolution, product_of, quick_sums, shared_tables
 from pibls.search.evolutions.sides import ends_of, side_points
@@ -372,11 +372,8 @@ def _is_box(bench: Bench) -> bool:
 
 def _partners(inside: list[Residual], axis: int, unknowns: int) -> tuple[int, ...]:
     """For each equation an unknown: the one whose rate it has, or else the one it has most derivatives of."""
-    from scipy.optimize import linear_sum_assignment
-
-    cost = np.zeros((len(inside), unknowns))
+    gain = np.zeros((len(inside), unknowns))
     for e, r in enumerate(inside):
         for j in r.jets:
-            cost[e, j.unknown] = min(cost[e, j.unknown], -1.0 - 100.0 * j.alpha[axis] - sum(j.alpha))
-    _, partner = linear_sum_assignment(cost)
-    return tuple(int(k) for k in partner)
+            gain[e, j.unknown] = max(gain[e, j.unknown], 1.0 + 100.0 * j.alpha[axis] + sum(j.alpha))
+    return assigned(gain)

@@ -18,6 +18,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.domain import Boundary, faces_of
 from pibls.linalg.kronecker import along
 from pibls.problem.forms.lowering import Residual
+from pibls.search.evolution import assigned
 from pibls.search.evolutions.resolution import Resolution
 from pibls.search.judging.bench import Bench
 from pibls.system.evolutions.frame import Frame, Side
@@ -199,13 +200,11 @@ class Framed:
 
 def _order_along(equations: list[Residual], axis: int, unknowns: int) -> int:
     """How many conditions a system needs along a coordinate: the degree of its determinant."""
-    from scipy.optimize import linear_sum_assignment
-
     degrees = np.full((len(equations), unknowns), -1000)
     for e, r in enumerate(equations):
         for j in r.jets:
             degrees[e, j.unknown] = max(degrees[e, j.unknown], j.alpha[axis])
-    return int(degrees[linear_sum_assignment(-degrees)].sum())
+    return int(sum(row[k] for row, k in zip(degrees, assigned(degrees), strict=False)))
 
 
 def _is_top(alpha: MultiIndex, axis: int, order: int) -> bool:

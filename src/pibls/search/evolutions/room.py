@@ -30,7 +30,7 @@ from pibls.patience import go_on
 from pibls.problem import Region
 from pibls.problem.forms.lowering import Residual
 from pibls.problem.regions.points import Points
-from pibls.search.evolution import Evolution
+from pibls.search.evolution import Evolution, assigned
 from pibls.search.evolutions.still import at_rest, mask_of
 from pibls.search.judging.bench import Bench
 from pibls.search.singular.corner_functions import corner_functions
@@ -337,12 +337,8 @@ def _order(inside: list[Residual], e: Evolution, unknowns: int) -> tuple[int, ..
         for j in r.jets:
             if j.alpha[e.axis] == e.orders[j.unknown]:
                 has[i, j.unknown] = 1.0
-    if unknowns == 1:  # SciPy's assignment takes longer to import than such a problem to solve
-        return (0,) if has[0, 0] else None
-    from scipy.optimize import linear_sum_assignment
-
-    rows, columns = linear_sum_assignment(-has)
-    return tuple(int(k) for k in columns) if has[rows, columns].all() else None
+    chosen = assigned(has)
+    return chosen if all(row[k] for row, k in zip(has, chosen, strict=True)) else None
 
 
 def _rests(region: Region, space: Domain, e: Evolution) -> bool:
