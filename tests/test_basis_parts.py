@@ -94,7 +94,7 @@ def test_cosine_and_sine_of_huge_angles_and_no_numbers() -> None:
     np.testing.assert_array_equal(sine, np.sin(angles))
 
 
-@pytest.mark.parametrize("a, b", [(1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize(("a", "b"), [(1, 0), (0, 1), (1, 1)])
 def test_nodes_of_radau_and_lobatto(a: int, b: int) -> None:
     """As SciPy's, to rounding."""
     for n in (1, 2, 7, 40):
