@@ -168,3 +168,20 @@ def test_what_only_zeros_drive_is_zero(name: str) -> None:
 def test_an_error_over_time_says_why_there_is_none(error: ErrorEstimate, words: str) -> None:
     with pytest.raises(pibls.ProblemError, match=words):
         error.over_time()
+
+
+def test_every_unknown_has_an_error_over_time_of_its_own() -> None:
+    """One of 1e6 and one of 1e-3: the larger one says nothing about the smaller one."""
+    t = sp.Symbol("t")
+    a, b = sp.Function("a")(t), sp.Function("b")(t)
+    equations = [sp.Eq(a.diff(t), -a), sp.Eq(b.diff(t), a / 10**9 - b / 2)]
+    problem = pibls.Problem(
+        pibls.Interval(t, 0, 5), equations, [pibls.Initial(a, 10**6), pibls.Initial(b, 0)]
+    )
+    solution = pibls.solve(problem)
+    times, both = solution.error.over_time()
+    histories = [solution[v].error.over_time() for v in (a, b)]
+    assert all((each[0] == times).all() for each in histories)
+    assert (both == np.maximum(*(errors for _, errors in histories))).all()
+    assert histories[0][1].max() <= 1.001 * solution[a].error.max
+    assert histories[1][1].max() <= 1.001 * solution[b].error.max <= 1e-12

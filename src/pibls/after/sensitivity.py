@@ -17,7 +17,7 @@ from pibls.problem.forms.linearised import linearised
 from pibls.problem.forms.lowering import lower
 from pibls.problem.parameters import find_parameter
 from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, compare
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, compare, worst_of
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 from pibls.space import Space, Summed
@@ -154,17 +154,15 @@ def _widened(found: Solution, about: Solution) -> Callable[[], Any]:
         largest = max(e.max / size for e, size in zip(errors, sizes, strict=True))
         mean = max(e.l2 / size for e, size in zip(errors, sizes, strict=True))
         each = [
-            replace(e, max=e.max + 2 * largest * size, l2=e.l2 + 2 * mean * size)
-            for e, size in zip(own.each or (own,), _sizes(found), strict=False)
+            replace(
+                e,
+                max=e.max + 2 * largest * size,
+                l2=e.l2 + 2 * mean * size,
+                history=tuple((t, d + 2 * largest * size) for t, d in e.history),
+            )
+            for e, size in zip(own.each or (own,), _sizes(found).tolist(), strict=False)
         ]
-        more = 2 * largest * float(_sizes(found).max())
-        return replace(
-            own,
-            max=max(e.max for e in each),
-            l2=max(e.l2 for e in each),
-            each=tuple(each) if own.each else (),
-            history=tuple((t, e + more) for t, e in own.history),
-        )
+        return replace(worst_of(each), each=tuple(each) if own.each else (), pair=own.pair)
 
     return estimate
 

@@ -18,7 +18,7 @@ from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.evolution import jumps_in_time
 from pibls.search.evolutions.followed import LATE, Demand, Followed, floor_of
 from pibls.search.evolutions.ways import InMoments, Way
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name, worst_of
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING, LOOP
 from pibls.solver import Outcome
@@ -129,7 +129,10 @@ class WindowPlan(Plan):
             late = compare(*pair, unknowns, self._where(first, wider), rounding=rounding)
             if self.excess(found, late) <= bench.tol:
                 break
-        return replace(late, history=everywhere.history)
+        each = [
+            replace(e, history=known.history) for e, known in zip(late.each, everywhere.each, strict=True)
+        ]
+        return replace(worst_of(each), pair=pair)
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)

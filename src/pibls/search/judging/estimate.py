@@ -9,7 +9,7 @@ there is no estimate: it is infinite, and says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,7 +37,7 @@ class ErrorEstimate:
     each: tuple[ErrorEstimate, ...] = field(default=(), repr=False, compare=False)
     """One for each unknown."""
     history: tuple[tuple[float, float], ...] = field(default=(), repr=False, compare=False)
-    """(t, estimated error until then), for an evolution."""
+    """(t, estimated error until then), for an evolution; of several unknowns the largest."""
     pair: tuple[tuple[Space, Array], tuple[Space, Array]] | None = field(
         default=None, repr=False, compare=False
     )
@@ -66,6 +66,14 @@ class ErrorEstimate:
         if not self.checked:
             return "not estimated: no second solution was compared"
         return f"max {self.max:.1e}, L2 {self.l2:.1e}"
+
+
+def worst_of(each: Sequence[ErrorEstimate]) -> ErrorEstimate:
+    """That of all unknowns: what is largest of any, at every time too."""
+    history = tuple(
+        (now[0][0], max(e for _, e in now)) for now in zip(*(e.history for e in each), strict=False)
+    )
+    return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
 
 
 UNCHECKED = ErrorEstimate(math.inf, math.inf, checked=False)
@@ -149,13 +157,11 @@ def estimated(
             continue
         largest = float(np.abs(d).max(initial=0.0))
         mean = math.sqrt(float(m @ m) / len(m)) if m.size else largest
-        each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor))
-    history: tuple[tuple[float, float], ...] = ()
-    if where.axis is not None and np.isfinite(difference).all():
-        history = _by_time(
-            difference, where.all[:, where.axis], safety, DEFAULT.rounding * float(sizes.max())
-        )
-    return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
+        history: tuple[tuple[float, float], ...] = ()
+        if where.axis is not None:
+            history = _by_time(np.abs(d), where.all[:, where.axis], safety, DEFAULT.rounding * float(size))
+        each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor, history=history))
+    return worst_of(each)
 
 
 def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None) -> ErrorEstimate:
@@ -172,7 +178,7 @@ def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None
         replace(e, max=max(e.max, DEFAULT.misfit * m, r), l2=max(e.l2, r))
         for e, m, r in zip(error.each, misfits.tolist(), moved.tolist(), strict=True)
     )
-    return replace(error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each)
+    return replace(worst_of(each), pair=error.pair)
 
 
 def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
@@ -182,7 +188,7 @@ def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[
     below.
     """
     order = np.argsort(t, kind="stable")
-    worst = np.abs(difference).max(axis=0)[order]
+    worst = difference[order]
     edges = np.linspace(0, len(t), min(_BINS, len(t)) + 1).astype(int)
     largest = np.pad(np.maximum.reduceat(worst, edges[:-1]), 1)
     errors = safety * np.maximum(np.maximum(largest[:-2], largest[1:-1]), largest[2:]) + floor

@@ -19,7 +19,14 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
+from pibls.search.judging.estimate import (
+    UNCHECKED,
+    ErrorEstimate,
+    Where,
+    compare,
+    norms_by_name,
+    worst_of,
+)
 from pibls.search.orbits.initial import InitialValues, beginning_of, kicks_of
 from pibls.search.orbits.orbit import Orbit, Path
 from pibls.search.orbits.origin import is_free
@@ -206,36 +213,31 @@ class OrbitPlan(Plan):
 
 def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
     """What rounding alone makes of both orbits is added: they may be off alike by chance."""
-    each = tuple(
+    order, by = np.argsort(second.t), ORBITS.deviations
+    each = [
         replace(
             e,
-            max=e.max + ORBITS.deviations * float(r.max()),
-            l2=e.l2 + ORBITS.deviations * float(np.sqrt(np.mean(r**2))),
+            max=e.max + by * float(r.max()),
+            l2=e.l2 + by * float(np.sqrt(np.mean(r**2))),
+            history=tuple((t, d + by * float(np.interp(t, second.t[order], r[order]))) for t, d in e.history),
         )
         for e, r in zip(error.each, second.rounding, strict=True)
-    )
-    order = np.argsort(second.t)
-    largest = second.rounding.max(axis=0)[order]
-    history = tuple(
-        (t, e + ORBITS.deviations * float(np.interp(t, second.t[order], largest))) for t, e in error.history
-    )
-    return replace(
-        error, max=max(e.max for e in each), l2=max(e.l2 for e in each), each=each, history=history
-    )
+    ]
+    return replace(worst_of(each), pair=error.pair)
 
 
 def _doubtful(error: ErrorEstimate, sizes: Array) -> ErrorEstimate:
     """Where no digit is left two orbits may agree by chance: both may be as far off as they are large."""
     if not error.each:
         return error
-    each = tuple(
-        replace(e, max=max(e.max, 2.0 * float(size))) for e, size in zip(error.each, sizes, strict=True)
-    )
-    return replace(error, max=max(e.max for e in each), each=each)
+    each = [replace(e, max=max(e.max, 2.0 * float(size))) for e, size in zip(error.each, sizes, strict=True)]
+    return replace(worst_of(each), pair=error.pair)
 
 
 def _parted(error: ErrorEstimate, times: tuple[float, ...]) -> ErrorEstimate:
     """Nothing is known at some times, from where two orbits have parted on."""
-    each = tuple(replace(e, l2=e.max) for e in error.each)
-    history = tuple(sorted((*error.history, *((t, error.max) for t in times))))
-    return replace(error, l2=error.max, each=each, history=history)
+    each = [
+        replace(e, l2=e.max, history=tuple(sorted((*e.history, *((t, e.max) for t in times)))))
+        for e in error.each
+    ]
+    return replace(worst_of(each), pair=error.pair)

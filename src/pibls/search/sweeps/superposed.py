@@ -8,7 +8,7 @@ windows), and all others are sums of these, whose errors are at most the sums of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ from pibls.problem.forms.lowering import lower
 from pibls.problem.forms.separated import separated_data
 from pibls.search.drive import Answer
 from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate, Norms, unknowns_at
+from pibls.search.judging.estimate import ErrorEstimate, Norms, unknowns_at, worst_of
 from pibls.search.thresholds import REPEATED
 from pibls.space import Space, Summed
 from pibls.status import Status
@@ -110,21 +110,25 @@ def _error(c: Array, errors: Sequence[ErrorEstimate]) -> ErrorEstimate:
     """Σ |cⱼ| eⱼ."""
     a = np.abs(c)
     parts = [e.each or (e,) for e in errors]
-    each = tuple(
-        ErrorEstimate(float(a @ [e.max for e in mine]), float(a @ [e.l2 for e in mine]))
+    each = [
+        ErrorEstimate(
+            float(a @ [e.max for e in mine]), float(a @ [e.l2 for e in mine]), history=_over_time(a, mine)
+        )
         for mine in zip(*parts, strict=True)
-    )
+    ]
     pairs = [e.pair for e in errors]
     pair = None
     if all(p is not None for p in pairs):
         pair = (_sum(c, [p[0] for p in pairs if p]), _sum(c, [p[1] for p in pairs if p]))
-    history: tuple[tuple[float, float], ...] = ()
-    if all(e.history for e in errors):
-        times = np.unique([t for e in errors for t, _ in e.history])
-        grown = a @ [np.interp(times, *np.array(sorted(e.history)).T) for e in errors]
-        history = tuple(zip(times.tolist(), grown.tolist(), strict=True))
-    l2 = float(a @ [e.l2 for e in errors])
-    return ErrorEstimate(max(e.max for e in each), l2, each=each, history=history, pair=pair)
+    return replace(worst_of(each), l2=float(a @ [e.l2 for e in errors]), pair=pair)
+
+
+def _over_time(a: Array, errors: Sequence[ErrorEstimate]) -> tuple[tuple[float, float], ...]:
+    if not all(e.history for e in errors):
+        return ()
+    times = np.unique([t for e in errors for t, _ in e.history])
+    grown = a @ [np.interp(times, *np.array(sorted(e.history)).T) for e in errors]
+    return tuple(zip(times.tolist(), grown.tolist(), strict=True))
 
 
 def _norms(c: Array, found: Sequence[Norms]) -> Norms:
