@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Numbers: TypeAlias = npt.NDArray[np.intp]
+Complex: TypeAlias = npt.NDArray[np.complex128]
 MultiIndex: TypeAlias = tuple[int, ...]
 Rng: TypeAlias = np.random.Generator
 PointFunction: TypeAlias = Callable[..., Any]

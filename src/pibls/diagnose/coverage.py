@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from sympy.core.function import AppliedUndef
 
+from pibls.arrays import Numbers
 from pibls.domain import Boundary, Domain, Face, box_of, faces_of, time_of
 from pibls.problem.conditions import Initial
 from pibls.problem.forms.integral import integral
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pibls.problem import Jet, Problem, Region
 
 _PROBES = 64
-
-Numbers = npt.NDArray[np.intp]
 
 
 def uncovered(problem: Problem) -> tuple[str, ...]:

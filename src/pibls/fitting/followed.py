@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.chebyshev import derivative, polynomials
 from pibls.fitting.held import unmoved_jumps
 from pibls.fitting.slopes import Varied, residual_slopes
@@ -34,7 +33,7 @@ _ENOUGH = 1e-9  # a relative change that neither falls nor matters
 _TABLES = 64  # sets of points whose tables are remembered
 
 
-Table = tuple[Array, npt.NDArray[np.intp]]
+Table = tuple[Array, Numbers]
 """The derivatives of the polynomials at points, (jets, n, size), and the window of each point."""
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.protocol import Factorization
 
@@ -50,10 +49,9 @@ class PivotedQR:
 
 
 Reflectors = tuple[Array, Array]
-Pivots = npt.NDArray[np.intp]
 
 
-def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Pivots, Array]:
+def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Numbers, Array]:
     """Pivot the whole matrix, which is overwritten."""
     from scipy.linalg import lapack
 
@@ -85,7 +83,7 @@ class PivotedQRFactorization:
     column_scale: Array
     tall: Reflectors | None
     square: Reflectors
-    pivots: Pivots
+    pivots: Numbers
     triangle: Array
     trapezoid: Reflectors | None
     rank: int

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.even_odd import EvenOddFactorization
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.linalg.pivoted_qr import Reflectors
@@ -48,9 +47,7 @@ class RidgeQR:
             A, scale = A[first], scale[first] / weights
         return self.factor_rows(A, first, scale, cond)
 
-    def factor_rows(
-        self, A: Array, rows: npt.NDArray[np.intp], scale: Array, cond: float
-    ) -> RidgeQRFactorization:
+    def factor_rows(self, A: Array, rows: Numbers, scale: Array, cond: float) -> RidgeQRFactorization:
         """The same of rows that all differ; ``rows`` says where each stands."""
         B = np.divide(A, scale[:, None], order="F")
         m = B.shape[1]
@@ -63,7 +60,7 @@ class RidgeQR:
         return RidgeQRFactorization(rows, scale, R, (V, T))
 
 
-def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
+def distinct(A: Array) -> tuple[Numbers, Array]:
     """The first of each run of equal rows, and the root of its length.
 
     End points of an interval that are repeated to weigh them cost no more than two rows.
@@ -81,7 +78,7 @@ def distinct(A: Array) -> tuple[npt.NDArray[np.intp], Array]:
 class RidgeQRFactorization:
     """The factors, and how to apply them."""
 
-    rows: npt.NDArray[np.intp]
+    rows: Numbers
     row_scale: Array
     triangle: Array
     reflectors: Reflectors

@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex, Numbers
 from pibls.patience import go_on
 
 _SINGULAR = 1e-14
-Complex = npt.NDArray[np.complex128]
-Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

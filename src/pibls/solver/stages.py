@@ -13,12 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex
 from pibls.basis.polynomials.nodes import jacobi
-
-Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
 from pibls.problem import Jet
 from pibls.space.protocol import Parted
-from pibls.space.tree import CellTree, Numbers
+from pibls.space.tree import CellTree
 from pibls.space.whole import Whole
 
 _ASIDE = 1e-9  # of the whole box: a step to a cell nearby

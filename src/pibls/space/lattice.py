@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
 from pibls.problem import Jet
 from pibls.space.protocol import Space
-from pibls.space.tree import Numbers
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.problem import Jet
 from pibls.space.protocol import Space
-from pibls.space.tree import Numbers
 from pibls.space.whole import Whole
 
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis import BasisSpec
 from pibls.problem import Jet
 
@@ -87,7 +86,7 @@ class Parted(Space):
     parts: tuple[Space, ...]
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.intp]:
+    def starts(self) -> Numbers:
         """Where the coefficients of each part begin, and the end."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
 

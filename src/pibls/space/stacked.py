@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.chebyshev import alike, derivative, polynomials
 from pibls.problem import Jet
 from pibls.space.protocol import Space
@@ -41,7 +40,7 @@ class Stacked:
         halves = np.array([b.half[0] for b in own])
         return cls(centres, halves, own[0].size, unknowns)
 
-    def values(self, t: Array, windows: npt.NDArray[np.intp], jets: Sequence[Jet], w: Array) -> Array:
+    def values(self, t: Array, windows: Numbers, jets: Sequence[Jet], w: Array) -> Array:
         """∂^α u_k (jets, n) at times, each in its window."""
         half = self.halves[windows]
         T = polynomials((t - self.centres[windows]) / half, self.size)

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis import (
     Basis,
     BasisSpec,
@@ -24,8 +23,6 @@ from pibls.basis import (
     without_corners,
 )
 from pibls.space.whole import Whole
-
-Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def bared(space: Whole, w: Array) -> Array:
     return np.concatenate([w[part][: b.size] for part, b in zip(space.slices, own, strict=True)])
 
 
-def ties_of(space: Whole, fields: Sequence[TiedFunctions], unknowns: int) -> Index:
+def ties_of(space: Whole, fields: Sequence[TiedFunctions], unknowns: int) -> Numbers:
     """For each coefficient of a space which of the coefficients that are looked for it is.
 
     Those of the common functions come first, unknown by unknown, then those of the fields.

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 
-Numbers = npt.NDArray[np.intp]
 Side = tuple[tuple[float, float], ...]
 
 

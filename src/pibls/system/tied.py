@@ -6,19 +6,16 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.matrix import Matrix, as_matrix, norms
 from pibls.space import Space, Whole
 from pibls.system.asked import Asked
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import Block, System
 
-Index = npt.NDArray[np.intp]
 
-
-def shared_columns(A: Array, index: Index) -> Array:
+def shared_columns(A: Array, index: Numbers) -> Array:
     """A T: the columns of what is one, added."""
     out = np.zeros((len(A), int(index.max()) + 1), order="F")
     for column, target in enumerate(index):
@@ -31,7 +28,7 @@ class TiedSystem(Asked[Matrix]):
     """``index`` says for each coefficient of the system which of those that are looked for it is."""
 
     system: System | StreamedSystem
-    index: Index
+    index: Numbers
     has_corners = True
     _memory: dict[str, tuple[Matrix, Array]] = field(default_factory=dict, repr=False, compare=False)
 

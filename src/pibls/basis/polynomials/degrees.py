@@ -13,14 +13,13 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.basis.polynomials.product import legendre
 
 
 @lru_cache(maxsize=32)
-def degrees_of(n: int, d: int) -> npt.NDArray[np.intp]:
+def degrees_of(n: int, d: int) -> Numbers:
     """All (i₁, …, i_d) with a sum of at most n, (N, d), by their sum."""
     found = [i for i in product(range(n + 1), repeat=d) if sum(i) <= n]
     return np.array(sorted(found, key=lambda i: (sum(i), i)), dtype=np.intp).reshape(-1, d)

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import legendre
-from pibls.basis.polynomials.splines import Numbers, Splines, gauss_table
+from pibls.basis.polynomials.splines import Splines, gauss_table
 
 
 @dataclass(frozen=True)

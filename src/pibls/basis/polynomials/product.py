@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, Numbers
 
 
 @lru_cache(maxsize=64)
@@ -147,9 +146,7 @@ class Products:
         centres, halves = (np.array([getattr(b, name) for b in found]) for name in ("centre", "half"))
         return cls(found[0].sizes, found[0].repeated, centres, halves)
 
-    def sums(
-        self, X: Array, cells: npt.NDArray[np.intp], wanted: Sequence[tuple[MultiIndex, Array]]
-    ) -> Array:
+    def sums(self, X: Array, cells: Numbers, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
         """∂^α A w for each wanted (α, w), w (cells, functions), of the cell of each point: (wanted, N)."""
         out = np.empty((len(wanted), len(X)))
         step = max(_ENTRIES // int(np.prod(self.sizes)), 1)

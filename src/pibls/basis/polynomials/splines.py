@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.nodes import held_at, jacobi, nodes_of, weights_of
 from pibls.basis.polynomials.product import legendre
-
-Numbers = npt.NDArray[np.intp]
 
 
 @lru_cache(maxsize=512)

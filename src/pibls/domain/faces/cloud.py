@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array, Mask, Rng
+from pibls.arrays import Array, Mask, Numbers, Rng
 from pibls.domain.faces.crossings import crossings, flattened
 from pibls.domain.faces.face import Boundary, Face, Keep, join, owned_by
 from pibls.domain.maps import Affine
@@ -23,8 +22,6 @@ _FEW = 8
 _ENOUGH = 512  # points in a box from which some are chosen; fewer leave gaps
 _BOXES = 4096  # for which the boundary in them is kept
 _GAP = 20.0  # mean distances between two of them: nowhere is the boundary further from a known point
-
-Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

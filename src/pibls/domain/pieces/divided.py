@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Numbers
 from pibls.domain.protocol import Domain
-
-Numbers = npt.NDArray[np.intp]
 
 
 class Divided(Protocol):

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Numbers
 from pibls.domain.faces.face import ON, Boundary, Face
 from pibls.domain.pieces.cuts import CutLine
-from pibls.domain.pieces.divided import Numbers
 from pibls.domain.protocol import Domain, box_of, faces_of, lengths_of
 from pibls.patience import go_on
 

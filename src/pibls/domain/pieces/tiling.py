@@ -12,10 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Numbers
 from pibls.domain.faces.face import Face
 from pibls.domain.pieces.cuts import CutLine
-from pibls.domain.pieces.divided import Numbers
 from pibls.domain.protocol import Domain, box_of
 
 Point = tuple[float, float]

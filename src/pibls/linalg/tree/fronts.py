@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pibls.arrays import Array
-from pibls.linalg.tree.staircase import Below, Numbers, Step, reduce
+from pibls.arrays import Array, Numbers
+from pibls.linalg.tree.staircase import Below, Step, reduce
 
 _UNSEEN = float(np.sqrt(np.finfo(float).eps))  # of a diagonal: the square of such a ridge is rounding
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from pibls.arrays import Numbers
 from pibls.linalg.tree.engine import HERE, BytesAsked, Engine
 from pibls.linalg.tree.fronts import FrontPlan, planned
-from pibls.linalg.tree.staircase import Numbers
 
 _FACTORS = 1.5  # bytes of a task for each of its fronts' entries: the front, its reflectors, what it hands on
 _NUMBER = 8

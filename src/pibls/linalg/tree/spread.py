@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.matrix import Matrix, Structured
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout
-from pibls.linalg.tree.staircase import Numbers
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 
 _PANEL = 64  # columns eliminated at once where rows begin among them: enough for products of matrices
 _BLOCK, _WIDER, _WIDE = 12, 24, 192  # columns whose reflectors are multiplied out; more of many columns
-
-Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

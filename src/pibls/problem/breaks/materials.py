@@ -16,12 +16,12 @@ import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
 from pibls.domain.faces.extruded import Extruded
 from pibls.domain.faces.level import Level
 from pibls.domain.pieces.cuts import seams_of, walls_of
-from pibls.domain.pieces.divided import Divided, Numbers
+from pibls.domain.pieces.divided import Divided
 from pibls.domain.pieces.division import Division
 from pibls.domain.pieces.piece import Piece
 from pibls.errors import ProblemError

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, Numbers
 from pibls.search.thresholds import SEAMS
-from pibls.space.tree import Numbers
 
 
 @dataclass(frozen=True)

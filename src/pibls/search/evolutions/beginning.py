@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.chain import Places
@@ -16,7 +16,6 @@ from pibls.search.evolutions.resolution import Resolution, coefficients_of
 from pibls.search.evolutions.tails import natural_of, noise_of, spectra
 from pibls.search.judging.look import places_of
 from pibls.search.thresholds import BENCH, MARCH
-from pibls.space.tree import Numbers
 from pibls.system.evolutions.lines import Lines
 
 

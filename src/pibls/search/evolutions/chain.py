@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.basis.polynomials.product import ProductBasis
 from pibls.domain.integrals.gauss import Rule
 from pibls.problem.forms.lowering import Residual
@@ -25,7 +25,6 @@ from pibls.search.evolutions.watch import courses_of
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import BENCH
 from pibls.space import Cells, Lattice, Whole
-from pibls.space.tree import Numbers
 from pibls.system.evolutions.lines import Lines, LineStatement, Site, group_of
 from pibls.system.evolutions.modes import Modes
 

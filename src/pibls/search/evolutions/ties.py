@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.search.evolutions.resolution import Resolution, product_of
-from pibls.space.tree import Joint, Numbers
+from pibls.space.tree import Joint
 from pibls.system.divided.jumps import jump_at
 from pibls.system.divided.traces import Trace, beside, traces_of
 from pibls.system.evolutions.bent import BentFluxes

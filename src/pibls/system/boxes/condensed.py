@@ -19,9 +19,8 @@ from scipy import sparse
 from scipy.linalg.lapack import dgetrf, dtrtrs
 from scipy.sparse.linalg import splu
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.local import LocalSplines
-from pibls.basis.polynomials.splines import Numbers
 from pibls.linalg.kronecker import along
 from pibls.patience import go_on
 from pibls.system.boxes.boxed import BoxCondition

@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout
 from pibls.linalg.tree.spread import Spread
-from pibls.linalg.tree.staircase import Numbers
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Cells, Space, Whole
 from pibls.system.asked import Asked
 from pibls.system.divided import pieces
 from pibls.system.divided.pieces import Alike, FaceSide, Job, Placing
 from pibls.system.divided.traces import Faces, JointPoints
-from pibls.system.tied import Index
 
 _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estimate of cost
 
@@ -36,10 +34,10 @@ _ROWS = 3.0  # rows of a cell for each of its functions, roughly, for the estima
 class Shared:
     """Coefficients that are one: within a cell (`tied`), and the same number of them in all cells."""
 
-    index: Mapping[int, Index] = field(default_factory=dict, repr=False)
+    index: Mapping[int, Numbers] = field(default_factory=dict, repr=False)
     everywhere: int = 0
     """The first so many, after those that are common to the unknowns of a cell, are those of all cells."""
-    apart: Mapping[int, tuple[Whole, Index]] = field(default_factory=dict, repr=False)
+    apart: Mapping[int, tuple[Whole, Numbers]] = field(default_factory=dict, repr=False)
     """The functions of a cell without these, and which of their coefficients are one: what faces tie."""
 
     def columns(self, space: Cells) -> list[int]:

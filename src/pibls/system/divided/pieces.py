@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.linalg.tree.spread import Strip
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
@@ -20,7 +20,7 @@ from pibls.system.divided.traces import Faces, JointPoints
 from pibls.system.known import Known, known_in
 from pibls.system.points import PointSet
 from pibls.system.system import System, assemble
-from pibls.system.tied import Index, TiedSystem, shared_columns
+from pibls.system.tied import TiedSystem, shared_columns
 
 Placing = Callable[[], Mapping[Region, PointSet]]
 """The points of a cell, placed when it is called."""
@@ -78,7 +78,7 @@ class Alike:
     count: int
     links: tuple[int, ...]
     """The parts of the matrix that they are tied to, one with the cell before and one with the next."""
-    apart: tuple[Whole, Index] = field(repr=False)
+    apart: tuple[Whole, Numbers] = field(repr=False)
     """The functions of the cell without these, and which of their coefficients are one."""
 
     @property
@@ -109,7 +109,7 @@ class Job:
     """Of integrals that it has a share in: the sum before and after it."""
     signs: tuple[float, ...] = ()
     alike: Alike | None = None
-    index: Index | None = field(default=None, repr=False)
+    index: Numbers | None = field(default=None, repr=False)
     """Which of the coefficients that are looked for each one of the space is, where some are one."""
 
     def system(

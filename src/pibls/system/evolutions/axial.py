@@ -14,9 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, Complex, MultiIndex
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.boxes.nearest import SAME, Span, nearest_sum
 from pibls.system.evolutions.frame import Frame
@@ -24,8 +23,6 @@ from pibls.system.evolutions.joint import JointInverse, NotJointError, Terms
 from pibls.system.evolutions.lines import Lines
 from pibls.system.evolutions.pairing import Pairing
 from pibls.system.evolutions.span import Bound
-
-Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True)

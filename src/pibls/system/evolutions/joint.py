@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, Complex, MultiIndex
 from pibls.basis.polynomials.product import derivative_of
 from pibls.basis.polynomials.strand import Strand
 from pibls.linalg.kronecker import Axis, along
@@ -22,7 +21,6 @@ from pibls.system.boxes.nearest import SAME, Span
 from pibls.system.evolutions.frame import Frame
 from pibls.system.evolutions.pairing import Parity
 
-Complex = npt.NDArray[np.complex128]
 Terms = Mapping[tuple[int, int], Mapping[tuple[MultiIndex, int], Array]]
 """Of the equation of an unknown and another unknown: coefficients at the points, by derivatives."""
 _VANISHING = 1e-3  # of its largest value: a coefficient that falls below it is no scale of its equation

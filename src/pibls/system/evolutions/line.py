@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 
 
@@ -60,9 +59,9 @@ class Line:
 
     residuals: tuple[Residual, ...]
     groups: tuple[Group, ...]
-    nonlinear: tuple[tuple[int, npt.NDArray[np.intp]], ...]
+    nonlinear: tuple[tuple[int, Numbers], ...]
     """(equation, rows of its nonlinear derivatives)."""
-    linear: tuple[npt.NDArray[np.intp], ...]
+    linear: tuple[Numbers, ...]
     """The rows of the linear ones of each equation."""
     rows: int
     derivatives: Array
@@ -148,7 +147,7 @@ class Line:
         return out
 
 
-def _places(place: dict[tuple[int, int], int], jets: Any) -> npt.NDArray[np.intp]:
+def _places(place: dict[tuple[int, int], int], jets: Any) -> Numbers:
     return np.array([place[j.unknown, j.alpha[0]] for j in jets], dtype=np.intp)
 
 

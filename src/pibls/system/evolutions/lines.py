@@ -14,11 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.arrays import Array, MultiIndex
+from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.linalg.shifted import Dense, SparseParts
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import Residual
-from pibls.space.tree import Numbers
 from pibls.system.evolutions.frame import Frame
 from pibls.system.evolutions.modes import Modes
 

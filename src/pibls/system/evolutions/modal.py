@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex
 from pibls.system.evolutions.lines import Lines
-from pibls.system.evolutions.modes import Complex, Modes
+from pibls.system.evolutions.modes import Modes
 
 _ALIKE = 1e-13  # coefficients that differ by less are the same everywhere
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
-
-Complex = npt.NDArray[np.complex128]
+from pibls.arrays import Array, Complex, Numbers
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Modes:
     """Half of each period."""
 
     @cached_property
-    def numbers(self) -> list[npt.NDArray[np.intp]]:
+    def numbers(self) -> list[Numbers]:
         """0, 1, -1, 2, -2, … along each coordinate."""
         out = []
         for n in self.sizes:

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Complex
 from pibls.linalg.kronecker import along
 from pibls.system.boxes.nearest import Span, at_ends, row_of
 from pibls.system.evolutions.frame import Frame, Side
 from pibls.system.evolutions.lines import Lines, LineStatement
-
-Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
