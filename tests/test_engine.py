@@ -245,11 +245,11 @@ def test_the_memory_is_what_was_announced() -> None:
         system = in_cells(problem, Noted(), 8, 64)
         J, _ = system.linearise(system.level(0.0))
         factors = block_qr.factor(J, J.row_norms, 1e-17)
-        systems = [s for piece in system.pieces for s in piece.systems]
+        systems = [c.system for piece in system.pieces for c in piece]
         jets = sum(phi.nbytes for s in systems for b in s.blocks for phi in b.jets)
         rows = sum(s.linear.nbytes for s in systems)
         changed = 0 if system.is_linear else sum(s.blocks[0].nbytes for p in J.pieces for s in p)
-        ties = sum(B.nbytes for piece in system.pieces for mine in piece.ties for s in mine for B in s.blocks)
+        ties = sum(B.nbytes for piece in system.pieces for c in piece for s in c.ties for B in s.blocks)
         held = jets + rows + changed + ties + sum(map(distributed._bytes, factors.held))
         assert held < demands[-1].held < 4 * held
         assert demands[-1].largest < demands[-1].held

@@ -42,15 +42,7 @@ class JoinedBasis:
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
         found = [p.jets(X, alphas) for p in self.parts]
-        out = []
-        for group in zip(*found, strict=True):
-            A = np.empty((len(X), self.size), order="F")
-            start = 0
-            for part in group:
-                A[:, start : start + part.shape[1]] = part
-                start += part.shape[1]
-            out.append(A)
-        return out
+        return [np.concatenate([A.T for A in group]).T for group in zip(*found, strict=True)]
 
     def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
         """∂^α A w for each wanted (α, w), part by part: some make no table of their functions."""

@@ -95,9 +95,9 @@ def half_ball(n: int, d: int, rng: np.random.Generator) -> Array:
     return np.asarray(U[:, 0] ** (1.0 / d) * direction)
 
 
-def few_coordinates(d: int, most: int = 2) -> list[tuple[int, ...]]:
-    """All sets of one to ``most`` of d coordinates."""
-    return [c for k in range(1, most + 1) for c in combinations(range(d), k)]
+def few_coordinates(d: int) -> list[tuple[int, ...]]:
+    """All sets of one or two of d coordinates."""
+    return [c for k in (1, 2) for c in combinations(range(d), k)]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class WaveBasis:
 
         ``targets``: where some of them are to be written.
         """
-        cosine, sine = self._waves(X)
+        cosine, sine = self.tables(X)
         m = cosine.shape[1]
         out = []
         for terms in operators:
@@ -171,7 +171,7 @@ class WaveBasis:
 
     def sums(self, X: Array, wanted: Sequence[tuple[MultiIndex, Array]]) -> Array:
         """∂^α A w for each wanted (α, w), (wanted, N): no table is made."""
-        cosine, sine = self._waves(X)
+        cosine, sine = self.tables(X)
         m = cosine.shape[1]
         C, S = np.empty((m, len(wanted))), np.empty((m, len(wanted)))
         for i, (alpha, w) in enumerate(wanted):
@@ -179,12 +179,9 @@ class WaveBasis:
             C[:, i], S[:, i] = (first, second) if sum(alpha) % 2 == 0 else (second, first)
         return np.asarray((cosine @ C + sine @ S).T)
 
-    def _waves(self, X: Array) -> tuple[Array, Array]:
-        return cos_and_sin((self.frequencies.T @ ((X - self.centre) / self.half).T).T)
-
     def tables(self, X: Array) -> tuple[Array, Array]:
         """cos(w·x) and sin(w·x), (N, M/2) each."""
-        return self._waves(X)
+        return cos_and_sin((self.frequencies.T @ ((X - self.centre) / self.half).T).T)
 
     def _factors(self, alpha: MultiIndex) -> tuple[Array, Array]:
         """(cos, sin)⁽ᵏ⁾ = (cos, sin), (-sin, cos), (-cos, -sin), (sin, -cos), …: signs and powers of w."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Structured
+
+if TYPE_CHECKING:
+    from pibls.linalg.ridge_qr import RidgeQRFactorization
 
 
 @dataclass(frozen=True)
@@ -59,28 +62,12 @@ def _halves(A: Array) -> tuple[Array, Array]:
     return A[:, :even], A[:, even:]
 
 
-class Pulling(Protocol):
-    """Factors of one half."""
-
-    @property
-    def rank(self) -> int: ...
-
-    def apply(self, b: Array) -> Array: ...
-
-    def leverage(self, values: Array) -> Array: ...
-
-    def pulled(self, values: Array) -> Array: ...
-
-
-Factors = TypeVar("Factors", bound=Pulling)
-
-
 @dataclass(frozen=True)
-class EvenOddFactorization(Generic[Factors]):
+class EvenOddFactorization:
     """The factors of E and of O, each of rows that count twice."""
 
-    even: Factors
-    odd: Factors
+    even: RidgeQRFactorization
+    odd: RidgeQRFactorization
 
     @property
     def rank(self) -> int:

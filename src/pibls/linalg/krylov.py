@@ -28,11 +28,10 @@ def gmres(
     left: float,
     most: int,
     patience: int = 30,
-    worth: float = 0.5,
 ) -> Krylov:
     """Steps until ‖b - A z‖ ≤ ``left`` ‖b‖, at most ``most``.
 
-    It is given up where ``patience`` steps leave more than ``worth`` of what was there.
+    It is given up where ``patience`` steps leave more than half of what was there.
     """
     size = float(np.linalg.norm(b))
     if size == 0.0 or not np.isfinite(size):
@@ -65,7 +64,7 @@ def gmres(
         g[k], g[k + 1] = c * g[k], -s * g[k]
         k += 1
         history.append(abs(g[k]) / size)
-        lost = k >= patience and history[k] > worth * history[k - patience]
+        lost = k >= patience and history[k] > 0.5 * history[k - patience]
         if history[k] <= left or lost or norm <= 1e-15 * r:
             break
         V[k] = w / norm

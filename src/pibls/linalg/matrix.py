@@ -73,16 +73,12 @@ class Structured(ABC):
 
     def triangle(self, b: Array) -> tuple[Array, Array]:
         """R (m, m) and c = Qᵀb (m,) of A = QR."""
-        from scipy.linalg import lapack
+        from scipy.linalg import qr_multiply
 
-        A = np.asarray(self)
-        n, m = A.shape
-        qr, tau, _, _ = lapack.dgeqrf(A, lwork=64 * max(m, n))
-        k = min(n, m)
-        turned, _, _ = lapack.dormqr("L", "T", qr[:, :k], tau, b[:, None], lwork=64 * max(m, n))
+        turned, triangle = qr_multiply(np.asarray(self), b)
+        m, k = self.shape[1], len(triangle)
         R, c = np.zeros((m, m), order="F"), np.zeros(m)
-        R[:k] = np.triu(qr[:k])
-        c[:k] = turned[:k, 0]
+        R[:k], c[:k] = triangle, turned[:k]
         return R, c
 
 

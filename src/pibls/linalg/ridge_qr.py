@@ -122,7 +122,7 @@ class RidgeQRFactorization:
 RidgeFactors = (
     RidgeQRFactorization
     | StreamedFactorization[RidgeQRFactorization]
-    | EvenOddFactorization[RidgeQRFactorization]
+    | EvenOddFactorization
     | block_qr.BlockFactorization
 )
 """Of a matrix that is held, streamed, in two halves, or block-sparse."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.linalg.matrix import Matrix, as_matrix, norms
+from pibls.linalg.matrix import Matrix, as_matrix
 from pibls.solver.protocol import Equations
+from pibls.system.asked import Asked
 
 
 @dataclass(frozen=True)
-class Homotopy:
+class Homotopy(Asked[Matrix]):
     """The blend of a system with its linearisation J₀ w = b₀."""
 
     system: Equations
@@ -25,7 +26,7 @@ class Homotopy:
     target: Array = field(repr=False)
     share: float
     """λ."""
-    is_linear: bool = False
+    is_linear = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -35,19 +36,13 @@ class Homotopy:
         linear = self.matrix @ w - self.target
         return np.asarray((1.0 - self.share) * linear + self.share * self.system.residual(w))
 
-    def jacobian(self, w: Array) -> Matrix:
-        return self.linearise(self.values(w))[0]
-
-    def row_sizes(self, J: Matrix) -> Array:
-        return norms(J, 1)
-
     def values(self, w: Array) -> Array:
         return self.system.values(w)
 
     def level(self, u: float) -> Array:
         return self.system.level(u)
 
-    def linearise(self, v: Array) -> tuple[Matrix, Array]:
+    def _linearised(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)
         J = as_matrix(J).blend(self.matrix, self.share)
         return J, self.share * b + (1.0 - self.share) * self.target

@@ -11,7 +11,7 @@ import numpy as np
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
 from pibls.problem import Jet
-from pibls.space.protocol import Parted
+from pibls.space.protocol import Located, Parted, by_part
 from pibls.space.tree import CellTree
 from pibls.space.whole import Whole
 
@@ -19,7 +19,7 @@ _ASIDE = 1e-9  # of the whole box: a step to a cell nearby
 
 
 @dataclass(frozen=True)
-class Cells(Parted):
+class Cells(Located, Parted):
     """One drawn space per cell; the coefficients of the cells stand one after another."""
 
     tree: CellTree
@@ -60,25 +60,12 @@ class Cells(Parted):
     def boxes_in(self, box: Array) -> Array:
         return self.tree.boxes
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        out = np.empty((len(jets), len(sites[0])))
-        for site, X in enumerate(sites):
-            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
-            if not len(here) or not len(X):
-                continue
-            wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
-            where = self._holding(X, w)
-            if self._products is not None:
-                by_cell = w[: self.columns].reshape(len(self.parts), len(self.parts[0].bases), -1)
-                pairs = [(j.alpha, by_cell[:, j.unknown]) for j in wanted]
-                out[here] = self._products.sums(X, where, pairs)
-                continue
-            order = np.argsort(where, kind="stable")
-            cells, firsts = np.unique(where[order], return_index=True)
-            for cell, rows in zip(cells, np.split(order, firsts[1:]), strict=True):
-                mine = w[self.starts[cell] : self.starts[cell + 1]]
-                out[np.ix_(here, rows)] = self.parts[cell].values((X[rows],), wanted, mine)
-        return out
+    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+        where = self._holding(X, w)
+        if self._products is not None:
+            by_cell = w[: self.columns].reshape(len(self.parts), len(self.parts[0].bases), -1)
+            return self._products.sums(X, where, [(j.alpha, by_cell[:, j.unknown]) for j in jets])
+        return by_part(where, lambda cell, rows: self._of_part(cell, X[rows], jets, w), len(jets))
 
     def _holding(self, X: Array, w: Array) -> Numbers:
         """The cell of each point; for one on a side of an empty cell a neighbour that is not empty.

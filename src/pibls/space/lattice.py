@@ -11,11 +11,11 @@ import numpy as np
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
 from pibls.problem import Jet
-from pibls.space.protocol import Space
+from pibls.space.protocol import Located
 
 
 @dataclass(frozen=True)
-class Lattice(Space):
+class Lattice(Located):
     """``sizes`` polynomials along each axis in every box between the ``edges``.
 
     Coefficients: unknown by unknown, box by box with the last axis fastest, and so within each box.
@@ -73,12 +73,6 @@ class Lattice(Space):
     def boxes_in(self, box: Array) -> Array:
         return self.boxes
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        out = np.empty((len(jets), len(sites[0])))
+    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
         by_box = w[: self.columns].reshape(self.unknowns, len(self), -1)
-        for site, X in enumerate(sites):
-            here = [i for i, j in enumerate(jets) if j.site == site]
-            if here and len(X):
-                wanted = [(jets[i].alpha, by_box[jets[i].unknown]) for i in here]
-                out[here] = self._products.sums(X, self.locate(X), wanted)
-        return out
+        return self._products.sums(X, self.locate(X), [(j.alpha, by_box[j.unknown]) for j in jets])

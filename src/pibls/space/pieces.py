@@ -7,18 +7,16 @@ unknown k, a point says which piece it is in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass, field, replace
 
 from pibls.arrays import Array, Numbers
 from pibls.problem import Jet
-from pibls.space.protocol import Space
+from pibls.space.protocol import Located, Space, by_part
 from pibls.space.whole import Whole
 
 
 @dataclass(frozen=True)
-class Pieces(Space):
+class Pieces(Located):
     """The bases of all unknowns of all pieces, and which piece a point is in."""
 
     count: int
@@ -45,16 +43,11 @@ class Pieces(Space):
         sizes = [b.size for b in self.all.bases]
         return max(sum(sizes[k :: self.unknowns]) for k in range(self.unknowns))
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
         assert self.locate is not None
-        out = np.empty((len(jets), len(sites[0])))
-        for site, X in enumerate(sites):
-            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
-            if not len(here) or not len(X):
-                continue
-            where = self.locate(X)
-            for piece in np.unique(where):
-                rows = np.flatnonzero(where == piece)
-                wanted = tuple(Jet(int(piece) * self.unknowns + jets[i].unknown, jets[i].alpha) for i in here)
-                out[np.ix_(here, rows)] = self.all.values((X[rows],), wanted, w)
-        return out
+
+        def of_piece(piece: int, rows: Numbers) -> Array:
+            wanted = tuple(replace(j, unknown=piece * self.unknowns + j.unknown) for j in jets)
+            return self.all.values((X[rows],), wanted, w)
+
+        return by_part(self.locate(X), of_piece, len(jets))

@@ -3,6 +3,7 @@ r"""u_k(x) = Σⱼ wⱼ φⱼ(x): a space of functions for all unknowns of a pro
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -80,6 +81,32 @@ class Space(Protocol):
         return Repeated(self, unknowns)
 
 
+class Located(Space):
+    """A space in which a point says which of its functions count there."""
+
+    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
+        out = np.empty((len(jets), len(sites[0])))
+        for site, X in enumerate(sites):
+            here = [i for i, j in enumerate(jets) if j.site == site]
+            if here and len(X):
+                out[here] = self._at(X, tuple(replace(jets[i], site=0) for i in here), w)
+        return out
+
+    @abstractmethod
+    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+        """∂^α u_k at points (n, d) for each jet, (number of jets, n)."""
+
+
+def by_part(where: Numbers, values: Callable[[int, Numbers], Array], jets: int) -> Array:
+    """(jets, n) from the values of each part at the points that are in it."""
+    out = np.empty((jets, len(where)))
+    order = np.argsort(where, kind="stable")
+    parts, firsts = np.unique(where[order], return_index=True)
+    for part, rows in zip(parts.tolist(), np.split(order, firsts[1:]), strict=True):
+        out[:, rows] = values(part, rows)
+    return out
+
+
 class Parted(Space):
     """Spaces whose coefficients stand one after another: of cells, of windows."""
 
@@ -89,6 +116,10 @@ class Parted(Space):
     def starts(self) -> Numbers:
         """Where the coefficients of each part begin, and the end."""
         return np.concatenate([[0], np.cumsum([p.columns for p in self.parts])]).astype(np.intp)
+
+    def _of_part(self, part: int, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+        """The values of one of them."""
+        return self.parts[part].values((X,), jets, w[self.starts[part] : self.starts[part + 1]])
 
     @property
     def columns(self) -> int:

@@ -62,15 +62,8 @@ class Whole(Space):
         self, X: Array, wanted: Iterable[tuple[int, MultiIndex]]
     ) -> dict[tuple[int, MultiIndex], Array]:
         """∂^α A_k (n, M) for each wanted (k, α) with k an owner; each activation is computed once."""
-        by_owner: dict[int, set[MultiIndex]] = {}
-        for owner, alpha in wanted:
-            by_owner.setdefault(owner, set()).add(alpha)
-        out = {}
-        for owner, alphas in by_owner.items():
-            ordered = sorted(alphas)
-            for alpha, phi in zip(ordered, self.bases[owner].jets(X, ordered), strict=True):
-                out[owner, alpha] = phi
-        return out
+        found = self.operated(X, [(owner, ((alpha, 1.0),)) for owner, alpha in wanted])
+        return {(owner, alpha): phi for (owner, ((alpha, _),)), phi in found.items()}
 
     def operated(
         self,

@@ -10,12 +10,12 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.problem import Jet
-from pibls.space.protocol import Parted, Space
+from pibls.space.protocol import Located, Parted, Space, by_part
 from pibls.space.stacked import Stacked
 
 
 @dataclass(frozen=True)
-class Windows(Parted):
+class Windows(Located, Parted):
     """Spaces one after another along an axis, with ``edges`` that ascend."""
 
     axis: int
@@ -50,29 +50,16 @@ class Windows(Parted):
             out.append(here)
         return np.concatenate(out)
 
-    def values(self, sites: tuple[Array, ...], jets: tuple[Jet, ...], w: Array) -> Array:
-        out = np.empty((len(jets), len(sites[0])))
-        inner = np.asarray(self.edges[1:-1])
-        for site, X in enumerate(sites):
-            here = np.array([i for i, j in enumerate(jets) if j.site == site], dtype=np.intp)
-            if not len(here) or not len(X):
-                continue
-            wanted = tuple(Jet(jets[i].unknown, jets[i].alpha) for i in here)
-            t = X[:, self.axis]
-            slack = 1e-12 * (self.edges[-1] - self.edges[0])
-            out[np.ix_(here, np.flatnonzero((t < self.edges[0] - slack) | (t > self.edges[-1] + slack)))] = (
-                np.nan
-            )
-            where = np.searchsorted(inner, t, side="right")
-            known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
-            if not len(known):
-                continue
-            if self._stacked is not None:
-                out[np.ix_(here, known)] = self._stacked.values(t[known], where[known], wanted, w)
-                continue
-            order = known[np.argsort(where[known], kind="stable")]
-            windows, firsts = np.unique(where[order], return_index=True)
-            for window, rows in zip(windows, np.split(order, firsts[1:]), strict=True):
-                mine = w[self.starts[window] : self.starts[window + 1]]
-                out[np.ix_(here, rows)] = self.parts[window].values((X[rows],), wanted, mine)
+    def _at(self, X: Array, jets: tuple[Jet, ...], w: Array) -> Array:
+        """Not a number before the first window and after the last one."""
+        out = np.full((len(jets), len(X)), np.nan)
+        slack = 1e-12 * (self.edges[-1] - self.edges[0])
+        t = X[:, self.axis]
+        known = np.flatnonzero((t >= self.edges[0] - slack) & (t <= self.edges[-1] + slack))
+        where = np.searchsorted(np.asarray(self.edges[1:-1]), t[known], side="right")
+        if self._stacked is not None:
+            out[:, known] = self._stacked.values(t[known], where, jets, w)
+        elif len(known):
+            own = X[known]
+            out[:, known] = by_part(where, lambda i, rows: self._of_part(i, own[rows], jets, w), len(jets))
         return out

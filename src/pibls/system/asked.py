@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
@@ -10,6 +11,9 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
+from pibls.problem.forms.lowering import Residual
+from pibls.space import Space
+from pibls.system.points import PointSet
 
 if TYPE_CHECKING:
     from pibls.system.divided.cells import CellSystem
@@ -30,9 +34,24 @@ class Asked(ABC, Generic[M]):
     has_corners = False
     """Whether some of its functions are singular, with one coefficient in several unknowns."""
 
+    @property
+    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
+        """Where the solution enters nonlinearly: points and residuals, in the order of v."""
+        return iter(())
+
     @abstractmethod
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets at the points, where the solution enters nonlinearly."""
+
+    def values_of(self, space: Space, w: Array) -> Array:
+        """v of the function with coefficients w in any space."""
+        parts = [space.values(points.sites, r.nonlinear, w).ravel() for points, r in self.bent]
+        return np.concatenate([np.empty(0), *parts])
+
+    def level(self, u: float) -> Array:
+        """v of the constant function u."""
+        parts = [np.full(len(p), 0.0 if any(jet.alpha) else u) for p, r in self.bent for jet in r.nonlinear]
+        return np.concatenate([np.empty(0), *parts])
 
     @abstractmethod
     def _linearised(self, v: Array) -> tuple[M, Array]:

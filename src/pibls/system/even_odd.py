@@ -18,7 +18,7 @@ from pibls.domain import Boundary, Domain, box_of
 from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.space import Space, Whole
+from pibls.space import Whole
 from pibls.system.asked import Asked
 from pibls.system.known import Known, Placed
 from pibls.system.points import Points, PointSet, place
@@ -153,12 +153,6 @@ class EvenOddSystem(Asked[EvenOdd]):
         return self._linear[0] @ w + self.constant
 
     def values(self, w: Array) -> Array:
-        return np.empty(0)
-
-    def values_of(self, space: Space, w: Array) -> Array:
-        return np.empty(0)
-
-    def level(self, u: float) -> Array:
         return np.empty(0)
 
     def terms(self, w: Array) -> Array:

@@ -25,8 +25,8 @@ def counts(nodes: int, d: int, sides: int) -> Points:
     return Points(int(_INSIDE * nodes), sides * face, face, rule="sobol", boundary_rule=rule)
 
 
-def place_in(region: Region, domain: Domain, box: Array, nodes: int, seed: int = 0) -> PointSet:
+def place_in(region: Region, domain: Domain, box: Array, nodes: int) -> PointSet:
     """The points of a region in a box of that many functions; none where the two do not meet."""
     d = len(box)
     sides = 2 * (d - (time_of(domain) is not None))
-    return region.place(domain, counts(nodes, d, max(sides, 2)), np.random.default_rng(seed), box)
+    return region.place(domain, counts(nodes, d, max(sides, 2)), np.random.default_rng(0), box)

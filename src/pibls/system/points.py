@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.problem.regions import Points, PointSet, Region
@@ -17,15 +16,11 @@ __all__ = ["PointSet", "Points", "place"]
 
 
 def place(
-    lowered: LoweredProblem,
-    domain: Domain,
-    points: Points,
-    rng: np.random.Generator,
-    box: Array | None = None,
+    lowered: LoweredProblem, domain: Domain, points: Points, rng: np.random.Generator
 ) -> dict[Region, PointSet]:
-    """Points for every region of a problem; with ``box`` (d, 2), for what of it lies in there."""
+    """Points for every region of a problem."""
     out: dict[Region, PointSet] = {}
     for residual in lowered.residuals:
         if residual.region not in out:
-            out[residual.region] = residual.region.place(domain, points, rng, box, name=residual.name)
+            out[residual.region] = residual.region.place(domain, points, rng, name=residual.name)
     return out

@@ -15,7 +15,7 @@ from pibls.arrays import Array
 from pibls.linalg.rows import Rows
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.space import Space, Whole
+from pibls.space import Whole
 from pibls.system.asked import Asked
 from pibls.system.known import Placed
 from pibls.system.points import PointSet
@@ -112,22 +112,12 @@ class StreamedSystem(Asked[Rows]):
         """Σ|terms| of each row, (rows,)."""
         return np.concatenate([p.system(self.space).terms(w) for p in self.pieces])
 
+    @property
+    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
+        return ((p.points, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)
+
     def values(self, w: Array) -> Array:
         return self.values_of(self.space, w)
-
-    def values_of(self, space: Space, w: Array) -> Array:
-        """v of the function with coefficients w in any space."""
-        parts = [space.values(p.points.sites, r.nonlinear, w).ravel() for p, r in self._nonlinear()]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def level(self, u: float) -> Array:
-        """v of the constant function u."""
-        parts = [
-            np.full(len(p.points), 0.0 if any(jet.alpha) else u)
-            for p, r in self._nonlinear()
-            for jet in r.nonlinear
-        ]
-        return np.concatenate(parts) if parts else np.empty(0)
 
     def _linearised(self, v: Array) -> tuple[Rows, Array]:
         ends = np.cumsum([p.values for p in self.pieces])
@@ -139,6 +129,3 @@ class StreamedSystem(Asked[Rows]):
 
         b = np.concatenate([p.target(part) for p, part in zip(self.pieces, parts, strict=True)])
         return Rows(self.shape, blocks), b
-
-    def _nonlinear(self) -> Iterator[tuple[RowPiece, Residual]]:
-        return ((p, r) for p in self.pieces for r in p.lowered.residuals if r.nonlinear)

@@ -7,7 +7,7 @@ enough for the cache, straight into the Fortran-ordered matrix that LAPACK takes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
 from pibls.problem import Jet, Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.space import Space, Whole
+from pibls.space import Whole
 from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.asked import Asked
 from pibls.system.known import ONES, Known
@@ -132,22 +132,12 @@ class System(Asked[Array]):
             out[block.rows] += block.terms(w, self.space)
         return out
 
+    @property
+    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
+        return ((b.points, b.residual) for b in self.blocks if b.jets)
+
     def values(self, w: Array) -> Array:
         parts = [b.values(w, self.space).ravel() for b in self.blocks if b.jets]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def values_of(self, space: Space, w: Array) -> Array:
-        """v of the function with coefficients w in any space."""
-        parts = [space.values(b.points.sites, b.residual.nonlinear, w).ravel() for b in self.blocks if b.jets]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def level(self, u: float) -> Array:
-        """v of the constant function u."""
-        parts = [
-            np.full(len(b.points), u if not any(jet.alpha) else 0.0)
-            for b in self.blocks
-            for jet in b.residual.nonlinear
-        ]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _linearised(self, v: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@ r"""r(Tc), J(Tc) T: a system in which some coefficients are one and the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.linalg.matrix import Matrix, as_matrix, norms
-from pibls.space import Space, Whole
+from pibls.problem.forms.lowering import Residual
+from pibls.space import Whole
 from pibls.system.asked import Asked
+from pibls.system.points import PointSet
 from pibls.system.streaming import StreamedSystem
 from pibls.system.system import Block, System
 
@@ -93,14 +96,12 @@ class TiedSystem(Asked[Matrix]):
     def terms(self, w: Array) -> Array:
         return self.system.terms(w[self.index])
 
+    @property
+    def bent(self) -> Iterator[tuple[PointSet, Residual]]:
+        return self.system.bent
+
     def values(self, w: Array) -> Array:
         return self.system.values(w[self.index])
-
-    def values_of(self, space: Space, w: Array) -> Array:
-        return self.system.values_of(space, w)
-
-    def level(self, u: float) -> Array:
-        return self.system.level(u)
 
     def _linearised(self, v: Array) -> tuple[Matrix, Array]:
         J, b = self.system.linearise(v)

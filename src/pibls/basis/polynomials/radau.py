@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebint, chebvander
 
 from pibls.arrays import Array
 from pibls.basis.polynomials.chebyshev import polynomials
@@ -36,14 +37,6 @@ def _points(s: int) -> Any:
     return np.append(x, _LONG(1))
 
 
-def _table(x: Any, size: int) -> Any:
-    """T_j(x), (n, size)."""
-    T = [np.ones_like(x), x]
-    while len(T) < size:
-        T.append(2 * x * T[-1] - T[-2])
-    return np.stack(T[:size], axis=1)
-
-
 def _inverted(A: Any) -> Any:
     """A⁻¹ by Gauss and Jordan, with pivots: LAPACK has no longer numbers."""
     n = len(A)
@@ -59,14 +52,7 @@ def _inverted(A: Any) -> Any:
 
 def _integrated(c: Any) -> Any:
     """∫_{-1}^ξ of Chebyshev coefficients (size, k); the last of them are zero."""
-    out = np.zeros_like(c)
-    j = np.arange(2, len(c), dtype=_LONG)[:, None]
-    out[1] = c[0] - (c[2] / 2 if len(c) > 2 else 0)
-    following = np.concatenate([c[3:], np.zeros_like(c[:1])])[: len(j)]
-    out[2:] = (c[1:-1] - following) / (2 * j)
-    signs = (-_LONG(1)) ** np.arange(len(c))
-    out[0] = -(signs[1:, None] * out[1:]).sum(axis=0)
-    return out
+    return chebint(c, lbnd=-1, axis=0)[: len(c)]
 
 
 @dataclass(frozen=True)
@@ -106,8 +92,8 @@ class Radau:
         points = _points(s)
         between = np.cos(np.pi * (np.arange(s - 1, -1, -1) + 0.5) / s)
         grid = np.concatenate([points, between])
-        T = _table(grid, size)
-        inverse = _inverted(_table(points, s))
+        T = chebvander(grid, size - 1)
+        inverse = _inverted(chebvander(points, s - 1))
         raised = [np.concatenate([inverse, np.zeros((order, s), dtype=_LONG)])]
         for _ in range(order):
             raised.append(_integrated(raised[-1]))

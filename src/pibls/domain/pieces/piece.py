@@ -9,7 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.faces.face import Boundary, Face, drawn_within
-from pibls.domain.pieces.divided import Divided
+from pibls.domain.pieces.division import Division
+from pibls.domain.pieces.tiling import Tiling
 from pibls.domain.protocol import Domain, box_of, faces_of, leaves_of, space_of, time_of
 from pibls.domain.shape import FullyKnown
 from pibls.errors import ProblemError
@@ -23,7 +24,7 @@ class Piece(FullyKnown):
     """
 
     domain: Domain
-    division: Divided
+    division: Division | Tiling
     number: int
     inner: tuple[Face, ...] = ()
     """Its faces towards other pieces, where they are wanted: a rule for integrals ends at them."""

@@ -21,9 +21,9 @@ from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
 from pibls.domain.faces.extruded import Extruded
 from pibls.domain.faces.level import Level
 from pibls.domain.pieces.cuts import seams_of, walls_of
-from pibls.domain.pieces.divided import Divided
 from pibls.domain.pieces.division import Division
 from pibls.domain.pieces.piece import Piece
+from pibls.domain.pieces.tiling import Tiling
 from pibls.errors import ProblemError
 from pibls.patience import go_on
 from pibls.problem.breaks.characteristics import characteristics_of
@@ -48,7 +48,7 @@ class Materials:
     """The pieces of a problem's domain, and what holds between them."""
 
     domain: Domain
-    division: Divided
+    division: Division | Tiling
     unknowns: int
     between: tuple[Residual, ...] = field(repr=False)
     """On interfaces; the unknown k of piece p has the number p·unknowns + k."""

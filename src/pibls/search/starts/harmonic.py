@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.basis.growth import Growth
+from pibls.basis import ExponentialBasis
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.linalg.matrix import is_finite
@@ -118,7 +118,11 @@ def _candidates(system: AnyWhole, bench: Bench) -> Iterator[tuple[Array, Array |
         yield v, np.zeros(columns) if damped else None
         if all(is_finite(part) for part in system.linearise(v)):
             break
-    growth = Whole.shared(Growth(bench.box), len(system.space.bases))
+    # exp(Σᵢ (xᵢ - cᵢ)/hᵢ) is positive with all its derivatives: about a constant log u' has no linearisation.
+    rates = 2.0 / np.ptp(bench.box, axis=1)
+    level = np.array([bench.box.mean(axis=1) @ rates])
+    growing = ExponentialBasis(rates[:, None], np.zeros((len(rates), 1)), level, np.zeros(1))
+    growth = Whole.shared(growing, len(system.space.bases))
     for sign in (1.0, -1.0):
         yield system.values_of(growth, np.full(growth.columns, sign)), None
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -245,8 +246,8 @@ class CellSystem(Asked[Spread]):
 
     def _linearised(self, v: Array) -> tuple[Spread, Array]:
         both = self._frame.each(pieces.linearised, self.pieces, [v[places] for places in self._places])
-        strips = tuple(self._frame.each(pieces.first, both))
-        targets = self.engine.get(self._frame.each(pieces.second, both))
+        strips = tuple(self._frame.each(itemgetter(0), both))
+        targets = self.engine.get(self._frame.each(itemgetter(1), both))
         matrix = Spread(self.engine, self.layout, self.heights, strips)
         return matrix, matrix.gathered(targets)
 

@@ -136,30 +136,29 @@ class Bent:
 
 
 @dataclass(frozen=True)
-class CellBatch:
-    """The systems of some cells; ``ties`` are their rows on the faces, with what these are to be."""
+class CellRows:
+    """The system of a cell, its rows on the faces, with what these are to be, and its share in integrals."""
 
-    cells: tuple[int, ...]
-    systems: tuple[System | TiedSystem, ...] = field(repr=False)
-    ties: tuple[tuple[Strip, ...], ...] = field(repr=False)
-    jumps: tuple[Array, ...] = field(repr=False)
-    bent: tuple[tuple[Bent, ...], ...] = field(repr=False)
-    shares: tuple[IntegralShare | None, ...] = field(repr=False)
+    cell: int
+    system: System | TiedSystem = field(repr=False)
+    ties: tuple[Strip, ...] = field(repr=False)
+    jumps: Array = field(repr=False)
+    bent: tuple[Bent, ...] = field(repr=False)
+    share: IntegralShare | None = field(repr=False)
 
-    def systems_of(self, number: int) -> list[System | TiedSystem]:
-        """Of a cell its own, those of its fluxes, that of its integrals: v has their values in this order."""
-        share = self.shares[number]
-        more = [] if share is None else [share.system]
-        return [self.systems[number], *(b.system for b in self.bent[number]), *more]
+    @property
+    def systems(self) -> list[System | TiedSystem]:
+        """Its own, those of its fluxes, that of its integrals: v has their values in this order."""
+        more = [] if self.share is None else [self.share.system]
+        return [self.system, *(b.system for b in self.bent), *more]
 
-    def all_systems(self) -> list[System | TiedSystem]:
-        """Those of all cells."""
-        return [s for number in range(len(self.cells)) for s in self.systems_of(number)]
+
+CellBatch = tuple[CellRows, ...]
 
 
 def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> CellBatch:
     """The systems of some cells."""
-    systems, ties, jumps, bent, shares = [], [], [], [], list[IntegralShare | None]()
+    out = []
     known: dict[int, Array] = {}  # both sides of a face have the same coefficients
     here, traces = {job.cell for job in jobs}, dict[int, list[Array]]()
 
@@ -175,7 +174,7 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> CellBatch:
     known_there = known_in(lowered.residuals, mine) if jobs else []  # else the problem may be elsewhere
     for job, every, found, told in zip(jobs, placed, mine, known_there, strict=True):
         local = tuple(r for r in lowered.residuals if r.region in found)
-        systems.append(job.system(replace(lowered, residuals=local), found, told))
+        system = job.system(replace(lowered, residuals=local), found, told)
         strips, wanted = [], [np.empty(0)]
         for side in job.sides:
             both = [of_side(*one) for one in side.cells]
@@ -185,14 +184,11 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> CellBatch:
             strips.append(Strip((job.cell, side.face), (T if job.alike is None else job.alike.on_face(T), P)))
             wanted.append(side.tied.jumps.ravel() if side.upper else np.zeros(side.tied.jumps.size))
         if job.alike is not None:
-            strips += job.alike.strips(job.cell, systems[-1].shape[1])
+            strips += job.alike.strips(job.cell, system.shape[1])
             wanted += [np.zeros(job.alike.count)] * len(job.alike.links)
-        ties.append(tuple(strips))
-        jumps.append(np.concatenate(wanted))
-        bent.append(_bent(job, lowered))
-        shares.append(_share(job, lowered, every))
-    cells = tuple(job.cell for job in jobs)
-    return CellBatch(cells, tuple(systems), tuple(ties), tuple(jumps), tuple(bent), tuple(shares))
+        bent, share = _bent(job, lowered), _share(job, lowered, every)
+        out.append(CellRows(job.cell, system, tuple(strips), np.concatenate(wanted), bent, share))
+    return tuple(out)
 
 
 def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet]) -> IntegralShare | None:
@@ -206,13 +202,13 @@ def _share(job: Job, lowered: LoweredProblem, points: Mapping[Region, PointSet])
 
 def units_of(piece: CellBatch) -> Array:
     """How large the rows of integrals are at most; nothing where there is none."""
-    found = [s.sizes for s in piece.shares if s is not None]
+    found = [c.share.sizes for c in piece if c.share is not None]
     return np.asarray(np.max(found, axis=0) if found else np.empty(0))
 
 
 def in_units(piece: CellBatch, units: Array) -> CellBatch:
     """The same with the sums measured in other units."""
-    return replace(piece, shares=tuple(s and replace(s, units=units) for s in piece.shares))
+    return tuple(replace(c, share=c.share and replace(c.share, units=units)) for c in piece)
 
 
 def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
@@ -230,31 +226,26 @@ def _bent(job: Job, lowered: LoweredProblem) -> tuple[Bent, ...]:
 def sizes(piece: CellBatch) -> tuple[list[int], dict[int, int]]:
     """The rows of each strip, and how many nonlinear values each cell has."""
     heights = list[int]()
-    for system, strips, share in zip(piece.systems, piece.ties, piece.shares, strict=True):
-        heights += [system.shape[0], *map(len, strips)]
-        if share is not None:
-            heights.append(len(share.units))
-    counts = {
-        c: sum(s.nonlinear_values for s in piece.systems_of(number)) for number, c in enumerate(piece.cells)
-    }
-    return heights, counts
+    for c in piece:
+        heights += [c.system.shape[0], *map(len, c.ties)]
+        if c.share is not None:
+            heights.append(len(c.share.units))
+    return heights, {c.cell: sum(s.nonlinear_values for s in c.systems) for c in piece}
 
 
 def residual(piece: CellBatch, w: Mapping[int, Array]) -> Array:
     """r(w) in the rows of a piece, cell by cell; w are the coefficients of cells and faces."""
     parts = [np.empty(0)]
-    for cell, system, strips, jump, bent, share in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
-    ):
-        parts.append(system.residual(w[cell]))
-        if strips:
-            found = np.concatenate([s.at(w) for s in strips]) - jump
-            for b in bent:
-                stand_in = strips[b.strip].blocks[0][b.rows] @ w[cell]
-                found[b.places] += b.system.residual(w[cell]) - stand_in
+    for c in piece:
+        mine = w[c.cell]
+        parts.append(c.system.residual(mine))
+        if c.ties:
+            found = np.concatenate([s.at(w) for s in c.ties]) - c.jumps
+            for b in c.bent:
+                found[b.places] += b.system.residual(mine) - c.ties[b.strip].blocks[0][b.rows] @ mine
             parts.append(found)
-        if share is not None:
-            parts.append(share.residual(cell, w))
+        if c.share is not None:
+            parts.append(c.share.residual(c.cell, w))
     return np.concatenate(parts)
 
 
@@ -267,7 +258,8 @@ def misfits(
     conditions are not listed.
     """
     out: dict[int, tuple[float, Array]] = {}
-    for cell, system in zip(piece.cells, piece.systems, strict=True):
+    for c in piece:
+        cell, system = c.cell, c.system
         r = system.residual(w[cell])
         for block in system.blocks:
             if block.residual.region.is_inside:
@@ -283,55 +275,40 @@ def misfits(
 
 def values(piece: CellBatch, w: Mapping[int, Array]) -> Array:
     """v of the cells."""
-    found = [np.empty(0)]
-    for number, c in enumerate(piece.cells):
-        found += [s.values(w[c]) for s in piece.systems_of(number)]
-    return np.concatenate(found)
+    return np.concatenate([np.empty(0), *(s.values(w[c.cell]) for c in piece for s in c.systems)])
 
 
 def values_of(piece: CellBatch, function: tuple[Space, Array]) -> Array:
     """v of a function in any space."""
-    return np.concatenate([np.empty(0), *(s.values_of(*function) for s in piece.all_systems())])
+    return np.concatenate([np.empty(0), *(s.values_of(*function) for c in piece for s in c.systems)])
 
 
 def level(piece: CellBatch, u: float) -> Array:
     """v of the constant function u."""
-    return np.concatenate([np.empty(0), *(s.level(u) for s in piece.all_systems())])
+    return np.concatenate([np.empty(0), *(s.level(u) for c in piece for s in c.systems)])
 
 
 def linearised(piece: CellBatch, v: Array) -> tuple[tuple[Strip, ...], Array]:
     """The strips of J and b, linearised about v."""
     strips, targets, start = list[Strip](), [np.empty(0)], 0
-    for cell, system, ties, jump, bent, share in zip(
-        piece.cells, piece.systems, piece.ties, piece.jumps, piece.bent, piece.shares, strict=True
-    ):
-        stop = start + system.nonlinear_values
-        J, b = system.linearise(v[start:stop])
-        start = stop
-        faces, wanted = list(ties), jump.copy() if bent else jump
-        for part in bent:
-            stop = start + part.system.nonlinear_values
-            slopes, target = part.system.linearise(v[start:stop])
+    for c in piece:
+        found: list[tuple[Any, Array]] = []
+        for system in c.systems:
+            stop = start + system.nonlinear_values
+            found.append(system.linearise(v[start:stop]))
             start = stop
+        faces, wanted = list(c.ties), c.jumps.copy() if c.bent else c.jumps
+        for part, (slopes, target) in zip(c.bent, found[1:], strict=False):
             T, P = faces[part.strip].blocks
             T = T.copy(order="F")
             T[part.rows] = slopes
             faces[part.strip] = replace(faces[part.strip], blocks=(T, P))
             wanted[part.places] += target
-        strips += [Strip((cell,), (J,)), *faces]
+        J, b = found[0]
+        strips += [Strip((c.cell,), (J,)), *faces]
         targets += [b, wanted]
-        if share is not None:
-            stop = start + share.system.nonlinear_values
-            slopes, target = share.system.linearise(v[start:stop])
-            start = stop
-            strips.append(Strip((cell, *share.links), share.blocks(slopes)))
+        if c.share is not None:
+            slopes, target = found[-1]
+            strips.append(Strip((c.cell, *c.share.links), c.share.blocks(slopes)))
             targets.append(target)
     return tuple(strips), np.concatenate(targets)
-
-
-def first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
