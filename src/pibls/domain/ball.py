@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.domain.checks.arguments import place_of, positive, several_coordinates, signed_in
-from pibls.domain.disk import Circle
 from pibls.domain.faces.arc import Arc
+from pibls.domain.faces.curve import Curve
 from pibls.domain.faces.face import Boundary, Face
 from pibls.domain.faces.patch import Patch
 from pibls.domain.faces.surface import Surface
-from pibls.domain.round import Round
+from pibls.domain.maps import Affine
+from pibls.domain.shape import Shape
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Ball(Round):
+class Ball(Shape):
     """Σ (xᵢ - cᵢ)² < r².
 
     >>> import sympy as sp
@@ -28,12 +29,24 @@ class Ball(Round):
     (-2.0, 2.0)
     """
 
+    coordinates: tuple[Any, ...]
+    center: tuple[float, ...]
+    radius: float
+
     def __init__(self, coordinates: Any, center: Any, radius: Any) -> None:
-        symbols = several_coordinates(coordinates, "Ball(coordinates)", least=2)
+        name = type(self).__name__
+        symbols = several_coordinates(coordinates, f"{name}(coordinates)", least=2, most=self._most)
         object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "center", place_of(center, symbols, "Ball(center)"))
-        object.__setattr__(self, "radius", positive(radius, "Ball(radius)"))
-        signed_in(symbols, self.bounds, "Ball(coordinates)")
+        object.__setattr__(self, "center", place_of(center, symbols, f"{name}(center)"))
+        object.__setattr__(self, "radius", positive(radius, f"{name}(radius)"))
+        signed_in(symbols, self.bounds, f"{name}(coordinates)")
+
+    _most: ClassVar[int | None] = None
+    """Coordinates that it may have."""
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        return tuple((c - self.radius, c + self.radius) for c in self.center)
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
@@ -52,6 +65,42 @@ class Ball(Round):
         X = rng.standard_normal((n, len(self.center)))
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         return Boundary(self.center + self.radius * X, X, (self,) * n)
+
+    def contains(self, X: Array) -> Mask:
+        return np.asarray(((X - self.center) ** 2).sum(axis=1) <= self.radius**2 * (1 + 1e-14))
+
+    @property
+    def inside(self) -> Any:
+        pairs = zip(self.coordinates, self.center, strict=True)
+        return sum((x - c if c else x) ** 2 for x, c in pairs) < self.radius**2
+
+    def mapped(self, affine: Affine) -> Any:
+        if not affine.is_similarity:
+            return super().mapped(affine)
+        center = affine.points(np.array([self.center]))[0]
+        made: Any = type(self)
+        return made(self.coordinates, tuple(center), affine.factor * self.radius)
+
+    def __repr__(self) -> str:
+        center, names = ", ".join(f"{c:g}" for c in self.center), ", ".join(map(str, self.coordinates))
+        return f"{type(self).__name__}(({names}), center=({center}), radius={self.radius:g})"
+
+
+class Circle(Curve):
+    """c + r (cos 2πu, sin 2πu)."""
+
+    closed = True
+
+    def __init__(self, owner: object, center: tuple[float, ...], radius: float) -> None:
+        self.owner, self._center, self._radius = owner, np.array(center), radius
+
+    def position(self, u: Array) -> Array:
+        a = 2 * np.pi * u
+        return np.asarray(self._center + self._radius * np.column_stack([np.cos(a), np.sin(a)]))
+
+    def tangent(self, u: Array) -> Array:
+        a = 2 * np.pi * u
+        return np.column_stack([-np.sin(a), np.cos(a)])
 
 
 class Sphere(Surface):

@@ -98,15 +98,29 @@ def empty(shape: Any) -> ProblemError:
 
 
 @dataclass(frozen=True, repr=False)
-class Union(Combined):
-    """A ∪ B ∪ …: what lies in any of the shapes. Written ``a | b``."""
+class _Alike(Combined):
+    """Of shapes that all count in the same way."""
 
     shapes: tuple[Domain, ...]
-    sign = "|"
 
     @property
     def parts(self) -> tuple[Domain, ...]:
         return self.shapes
+
+    @property
+    def _boxes(self) -> tuple[Array, Array]:
+        boxes = np.array([box_of(s) for s in self.shapes])
+        return boxes[..., 0], boxes[..., 1]
+
+    def mapped(self, affine: Affine) -> Shape:
+        return type(self)(tuple(map_of(s, affine) for s in self.shapes))
+
+
+@dataclass(frozen=True, repr=False)
+class Union(_Alike):
+    """A ∪ B ∪ …: what lies in any of the shapes. Written ``a | b``."""
+
+    sign = "|"
 
     def contains(self, X: Array) -> Mask:
         return np.asarray(np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
@@ -116,22 +130,18 @@ class Union(Combined):
         return np.asarray(np.logical_or.reduce(others), dtype=np.bool_)
 
     def _around(self) -> Array:
-        boxes = np.array([box_of(s) for s in self.shapes])
-        return np.stack([boxes[..., 0].min(axis=0), boxes[..., 1].max(axis=0)], axis=1)
+        low, high = self._boxes
+        return np.stack([low.min(axis=0), high.max(axis=0)], axis=1)
 
     @property
     def inside(self) -> Any:
         return sp.Or(*(inside_of(s) for s in self.shapes))
 
-    def mapped(self, affine: Affine) -> Shape:
-        return Union(tuple(map_of(s, affine) for s in self.shapes))
-
 
 @dataclass(frozen=True, repr=False)
-class Intersection(Combined):
+class Intersection(_Alike):
     """A ∩ B ∩ …: what lies in all of the shapes. Written ``a & b``."""
 
-    shapes: tuple[Domain, ...]
     sign = "&"
 
     def __post_init__(self) -> None:
@@ -139,23 +149,16 @@ class Intersection(Combined):
         if not np.all(box[:, 0] < box[:, 1]):
             raise empty(self)
 
-    @property
-    def parts(self) -> tuple[Domain, ...]:
-        return self.shapes
-
     def contains(self, X: Array) -> Mask:
         return np.asarray(np.logical_and.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
 
     def _around(self) -> Array:
-        boxes = np.array([box_of(s) for s in self.shapes])
-        return np.stack([boxes[..., 0].max(axis=0), boxes[..., 1].min(axis=0)], axis=1)
+        low, high = self._boxes
+        return np.stack([low.max(axis=0), high.min(axis=0)], axis=1)
 
     @property
     def inside(self) -> Any:
         return sp.And(*(inside_of(s) for s in self.shapes))
-
-    def mapped(self, affine: Affine) -> Shape:
-        return Intersection(tuple(map_of(s, affine) for s in self.shapes))
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks.arguments import pair_of_coordinates, signed_in
+from pibls.domain.checks.arguments import mentioned, pair_of_coordinates, signed_in
 from pibls.domain.checks.vertices import Ring, checked_rings, without_slits
 from pibls.domain.faces.arc import Arc
 from pibls.domain.faces.face import Face, drawn_within
@@ -100,12 +100,7 @@ class Polygon(Shape):
 
     def __repr__(self) -> str:
         holes = f", {len(self.holes)} hole(s)" if self.holes else ""
-        return f"<Polygon of {mentioned_names(self.coordinates)}, {len(self.vertices)} vertices{holes}>"
-
-
-def mentioned_names(symbols: tuple[Any, ...]) -> str:
-    """(x, y)."""
-    return f"({', '.join(map(str, symbols))})"
+        return f"<Polygon of {mentioned(self.coordinates)}, {len(self.vertices)} vertices{holes}>"
 
 
 def _chains(ring: Array) -> list[tuple[Array, bool, bool]]:
