@@ -16,6 +16,7 @@ from numpy.polynomial.chebyshev import chebint, chebvander
 
 from pibls.arrays import Array
 from pibls.basis.polynomials.chebyshev import polynomials
+from pibls.basis.polynomials.nodes import jacobi
 
 _LONG = np.longdouble
 """The tables are made in longer numbers and rounded once: errors of their entries in the last digit would add
@@ -24,10 +25,7 @@ up from window to window, a pendulum near its top loses a digit by it."""
 
 def _points(s: int) -> Any:
     """The zeros of P_{s-1} - P_s on (-1, 1], ascending; the last is 1."""
-    # All but the last are Gauss's points for the weight 1 - ξ: eigenvalues of its recurrence.
-    k, j = np.arange(1, s - 1), np.arange(s - 1)
-    main, side = -1.0 / ((2.0 * j + 1.0) * (2.0 * j + 3.0)), np.sqrt(k * (k + 1.0)) / (2.0 * k + 1.0)
-    x: Any = np.linalg.eigvalsh(np.diag(main) + np.diag(side, 1) + np.diag(side, -1)).astype(_LONG)
+    x: Any = jacobi(s - 1, 1, 0).astype(_LONG)
     for _ in range(2):
         P: Any = np.ones_like(x)
         Q = x
