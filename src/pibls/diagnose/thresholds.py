@@ -190,3 +190,18 @@ class BalanceThresholds:
 
 
 BALANCE = BalanceThresholds()
+
+
+@dataclass(frozen=True)
+class SurplusThresholds:
+    """Conditions beyond those that decide an equation (`diagnose.surplus`)."""
+
+    probes: int = 32  # places on each face
+    places: int = 16  # … and inside, at which the leading terms are looked at, …
+    directions: int = 64  # … in so many directions
+    elliptic: float = 1e-3
+    """Of the largest: what the leading terms are at least in every direction. u_xx - u_yy changes its sign,
+    and of u_xx + 0.01 u_yy the least is 0.01."""
+
+
+SURPLUS = SurplusThresholds()

@@ -12,6 +12,7 @@ from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.diagnose.balance import imbalance_of
 from pibls.diagnose.corners.junctions import junctions_of
+from pibls.diagnose.surplus import told_twice
 from pibls.domain import Domain, box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.memory import keep_freed_memory
@@ -107,6 +108,9 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
         return _nevertheless(problem, wrong, request, budget)
+    twice = [lowered.residuals[i] for i in problem.once("twice", lambda: told_twice(lowered, domain))]
+    if twice and (decided := _decided(problem, twice, request, budget)) is not None:
+        return decided
     corners, wedges, mild = problem.once("corners", lambda: _corners(lowered, domain))
 
     def functions() -> Enrichment:
@@ -182,10 +186,7 @@ def _nevertheless(
 
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
     """What begins with more than it needs is followed without that, and judged by it."""
-    names = {r.name for r in surplus}
-    labels = distinct([c.label for c in problem.conditions])
-    kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
-    reduced = Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
+    reduced = _reduced(problem, surplus)
     # A contradiction shows in a rough solution as well as in a good one.
     rough = replace(request, tol=max(request.tol, DEFAULT.loose))
     if rough.tol > request.tol:
@@ -193,6 +194,31 @@ def _without(problem: Problem, surplus: list[Residual], request: Request, budget
         if answer.status is Status.NO_SOLUTION:
             return answer
     return _judged_by(problem, surplus, request, _run(reduced, request, budget), 0.0)
+
+
+def _decided(problem: Problem, twice: list[Residual], request: Request, budget: Budget) -> Answer | None:
+    """What the other conditions decide, where what is told twice holds too, or plainly does not.
+
+    None where nothing is known: what the others leave undetermined may be just what is told beside them.
+    """
+    reduced = _reduced(problem, twice)
+    rough = replace(request, tol=max(request.tol, DEFAULT.loose))
+    answer = _run(reduced, rough, budget)
+    if not answer.status.converged:
+        return None
+    judged = _judged_by(problem, twice, request, answer, DEFAULT.fits)
+    if judged.status is Status.NO_SOLUTION:
+        return judged
+    judged = _judged_by(problem, twice, request, _run(reduced, request, budget), 0.0)
+    return None if judged.status is Status.NO_SOLUTION else judged
+
+
+def _reduced(problem: Problem, surplus: list[Residual]) -> Problem:
+    """The problem without these conditions."""
+    names = {r.name for r in surplus}
+    labels = distinct([c.label for c in problem.conditions])
+    kept = [c for c, label in zip(problem.conditions, labels, strict=True) if label not in names]
+    return Problem(problem.domain, problem.equations, kept, parameters=dict(problem.parameters))
 
 
 def _judged_by(
@@ -203,8 +229,13 @@ def _judged_by(
     Where that is known, and more than ``clearly`` relative to their terms, there is none.
     """
     part = replace(lower(problem), residuals=tuple(surplus))
-    where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), np.random.default_rng(request.seed))
-    judged, _ = residuals_at(part, where, answer.space, answer.weights, box_of(problem.domain))
+    rng = np.random.default_rng(request.seed)
+    where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), rng)
+    function = answer.space, answer.weights
+    # Zero that is missed by rounding is missed by all of it: what counts is how large u is elsewhere.
+    inside = np.asarray(problem.domain.interior(_SURPLUS, rng), dtype=float)
+    sizes = np.abs(unknowns_at(*function, inside, part.unknowns)).max(axis=1)
+    judged, _ = residuals_at(part, where, *function, box_of(problem.domain), sizes)
     norms = norms_by_name(judged)
     answer = replace(answer, residuals=answer.residuals | norms)
     missed = max(n.relative for n in norms.values())

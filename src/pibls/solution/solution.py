@@ -98,7 +98,7 @@ class Solution(SolutionDoors):
             text = (
                 "No solution: conditions may contradict each other. Some are given where the equation and "
                 f"the others decide already, and what these decide misses {told}. Leave them out, or give "
-                "them at the other end."
+                "them where nothing is given yet."
             )
         if "imbalance" in self.notes:
             name, sources, through = self.notes["imbalance"]
