@@ -275,6 +275,30 @@ def test_the_error_of_an_integral_is_that_of_the_solution() -> None:
         assert 1e-10 < abs(found - true) <= found.error
 
 
+def test_a_value_at_an_end_beside_an_integral() -> None:
+    """u(0) = ∫ u of -u'' = 1; and births, u = ∫ b u at age 0, of a population that keeps its ages."""
+    a, t = sp.symbols("a t")
+    u, n = sp.Function("u")(a), sp.Function("n")(a, t)
+    young, old = sp.Eq(a, 0), sp.Eq(a, 1)
+    conditions = [
+        pibls.Condition(sp.Eq(u, pibls.integral(u)), on=young),
+        pibls.Dirichlet(u, 0, on=old),
+    ]
+    solution = pibls.solve(pibls.Problem(pibls.Interval(a, 0, 1), [sp.Eq(u.diff(a, 2), -1)], conditions))
+    X = np.linspace(0, 1, 50)
+    assert solution.converged
+    assert np.abs(solution(X) - (1 / 6 + X / 3 - X**2 / 2)).max() < 1e-9
+    births = sp.Eq(n, pibls.integral(3 * n / (1 - sp.exp(-3))))
+    people = pibls.Problem(
+        pibls.Interval(a, 0, 1).during(t, 0, 2),
+        [sp.Eq(n.diff(t) + n.diff(a), -2 * n)],
+        [pibls.Condition(births, on=young), pibls.Initial(n, sp.exp(-3 * a))],
+    )
+    solution = pibls.solve(people, tol=1e-8)
+    assert solution.converged
+    assert np.abs(solution(X, 2 - X) - np.exp(2 - X - 3 * X)).max() < 1e-7
+
+
 def test_in_a_problem_file() -> None:
     text = """
 equations = ["laplacian(u) = 4"]

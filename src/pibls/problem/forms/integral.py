@@ -103,15 +103,20 @@ def totals(
     back = {mark: term for term, mark in marks.items()}
     rest = plain.xreplace(dict.fromkeys(back, sp.Integer(0)))
     slopes = {term: sp.diff(plain, mark) for term, mark in marks.items()}
+    if len(space) == 1 and on is not None and _varies(rest, space):
+        # On a line, a value at an end is an integral over that end, and the others are over the line.
+        line = space_of(domain)
+        slopes = {integral(e.expression, line if e.over is None else e.over): c for e, c in slopes.items()}
+        slopes[integral(rest, on)], rest = sp.Integer(1), sp.Integer(0)
     for e in (rest, *slopes.values()):
-        unknown = [u for u in e.atoms(AppliedUndef) if not is_known(u)]
-        if e.free_symbols & (space | set(back)) or unknown:
+        if _varies(e, space | set(back)):
             raise ProblemError(
                 label,
                 expected="integrals times constants, and a constant beside them",
                 got=str(residual),
                 remedy="An integral is a number: write its equation by itself, such as integral(u**2) = 1; "
-                "powers and products of integrals, and values of unknowns beside them, are not solved.",
+                "powers and products of integrals are not solved, and values of unknowns beside them only on "
+                "an interval, where on= names the end.",
                 in_file='Write its equation by itself: equation = "integral(u^2) = 1".',
             )
     by_place: dict[Any, list[Any]] = {}
@@ -156,6 +161,11 @@ def extent_of(over: Any, domain: Domain, label: str, as_on: bool = False) -> Ext
             remedy="Use the symbols of the domain, without time.",
         )
     return InShape(over)
+
+
+def _varies(e: Any, symbols: set[Any]) -> bool:
+    """Whether an expression is no constant in space."""
+    return bool(e.free_symbols & symbols) or any(not is_known(u) for u in e.atoms(AppliedUndef))
 
 
 def _outermost(e: Any) -> list[Any]:
