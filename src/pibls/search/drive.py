@@ -25,7 +25,7 @@ from pibls.problem.statement import distinct
 from pibls.search.attempt import Attempt, attempt, misfits
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.evolution import surplus_of
-from pibls.search.evolutions.ends import told_twice
+from pibls.search.evolutions.ends import told_beyond
 from pibls.search.evolutions.growth import growth_of, told_at_outflow, untold_where_it_is_needed
 from pibls.search.judging.bench import Bench
 from pibls.search.judging.estimate import (
@@ -103,7 +103,7 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
-    surplus = surplus_of(lowered, domain) or told_at_outflow(lowered, domain) or told_twice(lowered, domain)
+    surplus = surplus_of(lowered, domain) or told_at_outflow(lowered, domain) or told_beyond(lowered, domain)
     if surplus:
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:

@@ -20,7 +20,7 @@ _LARGE = 10**8  # λ in units of the whole time: what has fewer derivatives coun
 _ASIDE = 1e-6  # of |κ|: a root that is no further from the axis belongs to neither end
 
 
-def told_twice(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
+def told_beyond(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
     """The conditions at the ends of an interval that an evolution does not need beside those before them."""
     evolution = evolution_of(lowered, domain)
     if evolution is None or lowered.dimension != 2 or evolution.axis != 1:

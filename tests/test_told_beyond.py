@@ -11,7 +11,7 @@ import sympy as sp
 
 import pibls
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.ends import told_twice
+from pibls.search.evolutions.ends import told_beyond
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)
@@ -74,7 +74,7 @@ KDV = [u.diff(t) + u * u.diff(x) + u.diff(x, 3)]
     ],
 )
 def test_how_many_are_needed(problem: pibls.Problem, surplus: int) -> None:
-    assert len(told_twice(lower(problem), problem.domain)) == surplus
+    assert len(told_beyond(lower(problem), problem.domain)) == surplus
 
 
 @pytest.mark.parametrize("problem", [THREE, evolves(SOUND, *WALLS)], ids=["heat", "sound"])
