@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,15 @@ def test_the_lemma_is_seen_to_hold() -> None:
     words = theory.text()
     assert "embeds, with both constants above" in words
     assert "**The weights are bounded.**" in words
+
+
+def test_the_reading_guide_names_what_is_there() -> None:
+    """Rooms and files of `docs/method.md`, alone (`space/whole`) or after their room (`space/`: `whole`)."""
+    page = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]*)`", page)) - {"src/pibls/"}
+    for row in re.findall(r"^\| \d+ \| (.*?) \|", page, re.M):
+        room, *files = re.findall(r"`(.*?)`", row)
+        named |= {room + file for file in files}
+    package = ROOT / "src" / "pibls"
+    assert len(named) > 30
+    assert not {n for n in named if not (package / n).is_dir() and not (package / f"{n}.py").is_file()}
