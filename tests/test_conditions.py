@@ -384,3 +384,22 @@ def test_start_gets_its_own_number() -> None:
 def test_residuals_at_the_same_place_share_their_points() -> None:
     first, second = on_square(pibls.Dirichlet(u, 0), pibls.Neumann(u, 0))
     assert first is second
+
+
+@pytest.mark.parametrize(
+    ("width", "squared"), [(1e-3, False), (1e-5, False), (1e-7, False), (1e-3, True), (2e-4, True)]
+)
+def test_a_part_of_a_side_is_found_however_small(width: float, squared: bool) -> None:
+    """It was refused, or had no point at all, where a thousand random ones had missed it."""
+    middle = 0.7201
+    between = sp.And(y > middle - width / 2, y < middle + width / 2)
+    there = sp.And(sp.Eq(x, 1), (y - middle) ** 2 < width**2 / 4 if squared else between)
+    exact = sp.exp(x) * sp.sin(y)
+    conditions = [pibls.Neumann(u, exact.subs(x, 1), on=there), pibls.Dirichlet(u, exact)]
+    mine, others = (found.sites[0] for found in on_square(*conditions))
+    assert len(mine)
+    assert np.all((mine[:, 0] == 1) & (np.abs(mine[:, 1] - middle) < 0.51 * width))
+    assert not np.any((others[:, 0] == 1) & (np.abs(others[:, 1] - middle) < 0.49 * width))
+    solution = pibls.solve(pibls.Problem(SQUARE, [LAPLACE], conditions), tol=1e-6)
+    assert solution.converged
+    assert abs(float(solution(0.9, middle)) - np.exp(0.9) * np.sin(middle)) < 1e-6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,22 @@ PROBES = 1024
 _ROUNDS = 12
 
 Masking = Callable[[Boundary], Mask]
+Cutting = Callable[[Face], Array]
+
+
+class Held(NamedTuple):
+    """The part of a face that belongs to a region, and where it is along a face of one parameter."""
+
+    share: float
+    spans: tuple[tuple[float, float], ...] = ()
 
 
 def _any(face: Face) -> bool:
     return True
+
+
+def _uncut(face: Face) -> Array:
+    return np.empty(0)
 
 
 def cover(
@@ -31,46 +44,59 @@ def cover(
     owns: Masking | None,
     admits: Callable[[Face], bool] = _any,
     probes: int = PROBES,
+    cuts: Cutting = _uncut,
 ) -> Boundary:
     """Boundary points that a region owns (None: all), of the faces it admits.
 
-    How much of a face that is, is found out at so many ``probes``.
+    How much of a face that is, is known from where it may begin and end, or found out at so many ``probes``.
     """
     d = len(domain.coordinates)
     name = points.boundary_rule or points.rule
     if box is None:
         faces, lengths = faces_of(domain), lengths_of(domain)
         if name in TENSOR and admits is _any and all(f.has_chart for f in faces):
-            return _ruled(Same(faces), tuple(lengths.tolist()), owns, points.boundary, name, probes)
+            return _ruled(Same(faces), tuple(lengths.tolist()), owns, points.boundary, name, probes, cuts)
         sizes = _sizes(Same(faces), tuple(lengths.tolist()))
         total = sizes.sum()
-        shares = _shares(Same(faces), owns, probes)
+        parts = _parts(Same(faces), owns, probes, cuts)
     else:
         lengths = box[:, 1] - box[:, 0]
         faces = parts_in(domain, box)
         sizes = np.array([f.measure(lengths) for f in faces])
         total = 2.0 * (d - (time_of(domain) is not None))  # the sides of a box in its own units
-        shares = np.array([_share(f, owns, probes) for f in faces])
-    shares = shares * np.array([admits(f) for f in faces])
+        parts = tuple(_held(f, owns, probes, cuts) for f in faces)
+    shares = np.array([part.share * admits(f) for f, part in zip(faces, parts, strict=True)])
     counts = _apportion(points.boundary * sizes * shares / total)
-    parts = [
-        _cover_face(face, owns, int(n), share, name, rng)
-        for face, n, share in zip(faces, counts, shares, strict=True)
-        if n
-    ]
-    return join(parts, d)
+    return _joined(faces, owns, counts, parts, name, rng, d)
 
 
 @lru_cache(maxsize=64)
 def _ruled(
-    same: Same, lengths: tuple[float, ...], owns: Masking | None, n: int, name: str, probes: int
+    same: Same,
+    lengths: tuple[float, ...],
+    owns: Masking | None,
+    n: int,
+    name: str,
+    probes: int,
+    cuts: Cutting,
 ) -> Boundary:
     """Where nothing is drawn at random the points are the same at every attempt, and in every solve."""
-    sizes, shares = _sizes(same, lengths), _shares(same, owns, probes)
-    counts = _apportion(n * sizes * shares / sizes.sum())
-    rng = np.random.default_rng(0)
-    pairs = zip(same.faces, counts, shares, strict=True)
-    return join([_cover_face(f, owns, int(m), s, name, rng) for f, m, s in pairs if m], len(lengths))
+    sizes, parts = _sizes(same, lengths), _parts(same, owns, probes, cuts)
+    counts = _apportion(n * sizes * np.array([part.share for part in parts]) / sizes.sum())
+    return _joined(same.faces, owns, counts, parts, name, np.random.default_rng(0), len(lengths))
+
+
+def _joined(
+    faces: tuple[Face, ...],
+    owns: Masking | None,
+    counts: Array,
+    parts: tuple[Held, ...],
+    name: str,
+    rng: np.random.Generator,
+    d: int,
+) -> Boundary:
+    each = zip(faces, counts, parts, strict=True)
+    return join([_cover_face(face, owns, int(n), part, name, rng) for face, n, part in each if n], d)
 
 
 @lru_cache(maxsize=8)
@@ -80,17 +106,23 @@ def _sizes(same: Same, lengths: tuple[float, ...]) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _shares(same: Same, owns: Masking | None, probes: int) -> Array:
+def _parts(same: Same, owns: Masking | None, probes: int, cuts: Cutting) -> tuple[Held, ...]:
     """The parts of all faces: those of 40 holes with a condition each are asked for at every attempt."""
-    return np.array([_share(face, owns, probes) for face in same.faces])
+    return tuple(_held(face, owns, probes, cuts) for face in same.faces)
 
 
-def _share(face: Face, owns: Masking | None, probes: int) -> float:
+def _held(face: Face, owns: Masking | None, probes: int, cuts: Cutting) -> Held:
     """The part of a face that belongs to a region."""
     if owns is None:
-        return 1.0
-    rng = np.random.default_rng(0)
-    return float(np.mean(owns(face.at(rng.random((probes, face.dimension)), rng))))
+        return Held(1.0)
+    ends = np.concatenate([[0.0], cuts(face), [1.0]])
+    if len(ends) == 2:
+        rng = np.random.default_rng(0)
+        return Held(float(np.mean(owns(face.at(rng.random((probes, face.dimension)), rng)))))
+    mine = owns(face.at(0.5 * (ends[1:, None] + ends[:-1, None])))
+    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), mine, strict=True)
+    spans = tuple((a, b) for a, b, held in pairs if held and b - a > 1e-12)
+    return Held(sum(b - a for a, b in spans), spans)
 
 
 def _apportion(quotas: Array) -> Array:
@@ -110,8 +142,15 @@ def _evened(U: Array) -> Array:
 
 
 def _cover_face(
-    face: Face, owns: Masking | None, n: int, share: float, name: str, rng: np.random.Generator
+    face: Face, owns: Masking | None, n: int, part: Held, name: str, rng: np.random.Generator
 ) -> Boundary:
+    if owns is not None and part.spans:
+        counts = _apportion(n * np.array([b - a for a, b in part.spans]) / part.share).tolist()
+        rule = CLOSED_RULES[name]
+        U = [a + (b - a) * rule(int(m), 1, rng) for (a, b), m in zip(part.spans, counts, strict=True)]
+        found = face.at(np.concatenate(U))
+        return found.select(owns(found))  # what a relation leaves out, or holds twice, are its ends
+    share = part.share
     wanted = n if share >= 1.0 else int(n / share) + 1
     for _ in range(_ROUNDS):
         U = CLOSED_RULES[name](wanted, face.dimension, rng)

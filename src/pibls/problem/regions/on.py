@@ -150,7 +150,7 @@ def _related(relation: Any, domain: Domain, label: str) -> Region:
     if isinstance(relation, sp.Or):
         _check_alternatives(relation, domain, label)
     in_time = [axis for axis in fixed if coordinates[axis] == time_of(domain)]
-    if not in_time and Part(rule).mask(probe(domain)).any():
+    if not in_time and Part(rule).mask(probe(domain, Part(rule))).any():
         return Part(rule)
     equalities = relation.args if isinstance(relation, sp.And) else (relation,)
     place = {coordinates[axis]: level for axis, level in fixed.items()}
@@ -206,11 +206,19 @@ def _check_alternatives(relation: Any, domain: Domain, label: str) -> None:
             )
 
 
-def probe(domain: Domain) -> Boundary:
-    """Many boundary points, none of them at a corner, always the same, as many on small faces."""
+def probe(domain: Domain, region: Region | None = None) -> Boundary:
+    """Many boundary points, none of them at a corner, always the same, as many on small faces.
+
+    Where a ``region`` may begin and end along a face, there is one between any two such places.
+    """
     faces, rng = faces_of(domain), np.random.default_rng(0)
     each = max(_PROBES // max(len(faces), 1), _LEAST_PROBES)
-    return join([f.at(rng.random((each, f.dimension)), rng) for f in faces], len(domain.coordinates))
+    found = [f.at(rng.random((each, f.dimension)), rng) for f in faces]
+    for face in faces if region is not None else ():
+        cuts = region.cuts(face)
+        if len(cuts) > 1:
+            found.append(face.at(0.5 * (cuts[1:, None] + cuts[:-1, None])))
+    return join(found, len(domain.coordinates))
 
 
 def _spot(on: Mapping[Any, Any], domain: Domain, label: str) -> Region:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain import Boundary, Domain, faces_of, time_of
+from pibls.domain import Boundary, Domain, Face, faces_of, time_of
 from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Region
@@ -37,12 +37,19 @@ class Part(Region):
             raise too_few("boundary", name, points.boundary)
         whole = self == Part()
         probes = _FEW if self.by_owner else PROBES
-        found = cover(domain, points, rng, box, None if whole else self.mask, probes=probes)
+        found = cover(domain, points, rng, box, None if whole else self.mask, probes=probes, cuts=self.cuts)
         return PointSet((found.points,), found.normals)
 
     @property
     def by_owner(self) -> bool:  # type: ignore[override]
         return self.relation is None and all(r.by_owner for r in self.taken)
+
+    def cuts(self, face: Face) -> Array:
+        """Where along a face of one parameter it may begin or end."""
+        if face.dimension != 1 or not face.has_chart:
+            return np.empty(0)
+        own = [] if self.relation is None else [self.relation.cuts(face)]
+        return np.unique(np.concatenate([np.empty(0), *own, *(other.cuts(face) for other in self.taken)]))
 
     def mask(self, boundary: Boundary) -> Mask:
         keep = np.ones(len(boundary.points), dtype=np.bool_)

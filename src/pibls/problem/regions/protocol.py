@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain import Boundary, Domain
+from pibls.domain import Boundary, Domain, Face
 from pibls.domain.integrals.gauss import Rule
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class Region(ABC):
     def mask(self, boundary: Boundary) -> Mask:
         """Which boundary points are its own."""
         return np.zeros(len(boundary.points), dtype=np.bool_)
+
+    def cuts(self, face: Face) -> Array:
+        """Where along a face of one parameter it may begin or end."""
+        return np.empty(0)
 
     def holds(self, X: Array) -> Mask:
         """Which of the points of the domain that lie in its plane are its own."""

@@ -14,8 +14,11 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from pibls.arrays import Array, Mask
+from pibls.domain.faces.face import Face, bisected
 from pibls.errors import ProblemError
 
+_LOOKED = 129  # places of a face at which inequalities are looked at
+_ZOOMS = 20  # by four each
 _EQUAL = 1e-9  # relative to how much the two sides differ over the domain
 
 
@@ -44,6 +47,30 @@ class Relation:
             return np.asarray(np.logical_or.reduce(parts))
         return ~parts[0]
 
+    def cuts(self, face: Face) -> Array:
+        """The places of a face of one parameter where one of the inequalities turns into its opposite.
+
+        (y - a)² < w² does so on both sides of where its difference is least, however small w is.
+        """
+        found = [np.empty(0)]
+        for atom in self.expression.atoms(Relational) - self.expression.atoms(sp.Equality, sp.Unequality):
+            function, _ = _compiled(atom.lhs - atom.rhs, self.coordinates, self.box)
+
+            def value(u: Array, f: Any = function) -> Array:
+                return _call(f, face.at(u[:, None]).points)
+
+            u = np.linspace(0.0, 1.0, _LOOKED)
+            v = value(u)
+            with np.errstate(all="ignore"):  # 1/x may be infinite on a face
+                turns = np.flatnonzero((v[1:-1] - v[:-2]) * (v[1:-1] - v[2:]) > 0)
+            u = np.unique(np.concatenate([u, *(_turning(value, u[i], u[i + 2]) for i in turns)]))
+            below = value(u) < 0
+            i = np.flatnonzero(below[1:] != below[:-1])
+            first = below[i]
+            a, b = bisected(lambda c, f=value, first=first: (f(c) < 0) == first, u[i], u[i + 1])  # type: ignore[misc]
+            found.append(0.5 * (a + b))
+        return np.unique(np.concatenate(found))
+
     def _compare(self, e: Any, X: Array) -> Mask:
         function, scale = _compiled(e.lhs - e.rhs, self.coordinates, self.box)
         difference = _call(function, X)
@@ -70,6 +97,17 @@ def _compiled(
     corners = np.array(np.meshgrid(*box)).reshape(len(box), -1).T
     values = np.abs(_call(function, np.concatenate([inside, corners])))
     return function, float(values.max(initial=0.0, where=np.isfinite(values)))
+
+
+def _turning(value: Callable[[Array], Array], a: float, b: float) -> Array:
+    """Where a function that turns once between a and b does: the middle of three, ever closer ones."""
+    rising = value(np.array([a, 0.5 * (a + b)]))
+    sign = 1.0 if rising[1] > rising[0] else -1.0
+    for _ in range(_ZOOMS):
+        u = np.linspace(a, b, 9)
+        best = int(np.argmax(sign * value(u)))
+        a, b = float(u[max(best - 1, 0)]), float(u[min(best + 1, 8)])
+    return np.array([0.5 * (a + b)])
 
 
 def check_relation(expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:
