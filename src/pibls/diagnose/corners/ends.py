@@ -94,8 +94,8 @@ def _ends(face: Face, lowered: LoweredProblem) -> list[End]:
     exact: list[float] = []
     for region in dict.fromkeys(r.region for r in boundary):
         if region.sites == 1:
-            places = np.union1d(shares, region.cuts(face))
-            ends = [c for pair in stretches(face, places, region.mask) for c in pair]
+            looked = np.union1d(shares, region.cuts(face))
+            ends = [c for pair in stretches(face, looked, region.mask) for c in pair]
             for cut in (c % 1.0 if c > 1.0 else c for c in ends):
                 place = _exactly(face, cut, region)
                 (cuts if place is None else exact).append(cut if place is None else place)

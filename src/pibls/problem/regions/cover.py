@@ -147,8 +147,8 @@ def _cover_face(
     if owns is not None and part.spans:
         counts = _apportion(n * np.array([b - a for a, b in part.spans]) / part.share).tolist()
         rule = CLOSED_RULES[name]
-        U = [a + (b - a) * rule(int(m), 1, rng) for (a, b), m in zip(part.spans, counts, strict=True)]
-        found = face.at(np.concatenate(U))
+        each = zip(part.spans, counts, strict=True)
+        found = face.at(np.concatenate([a + (b - a) * rule(int(m), 1, rng) for (a, b), m in each]))
         return found.select(owns(found))  # what a relation leaves out, or holds twice, are its ends
     share = part.share
     wanted = n if share >= 1.0 else int(n / share) + 1

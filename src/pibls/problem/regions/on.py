@@ -214,10 +214,10 @@ def probe(domain: Domain, region: Region | None = None) -> Boundary:
     faces, rng = faces_of(domain), np.random.default_rng(0)
     each = max(_PROBES // max(len(faces), 1), _LEAST_PROBES)
     found = [f.at(rng.random((each, f.dimension)), rng) for f in faces]
-    for face in faces if region is not None else ():
-        cuts = region.cuts(face)
-        if len(cuts) > 1:
-            found.append(face.at(0.5 * (cuts[1:, None] + cuts[:-1, None])))
+    cuts = [np.empty(0) if region is None else region.cuts(f) for f in faces]
+    found += [
+        f.at(0.5 * (c[1:, None] + c[:-1, None])) for f, c in zip(faces, cuts, strict=True) if len(c) > 1
+    ]
     return join(found, len(domain.coordinates))
 
 
