@@ -21,7 +21,7 @@ Masking = Callable[[Boundary], Mask]
 Cutting = Callable[[Face], Array]
 
 
-class Held(NamedTuple):
+class Portion(NamedTuple):
     """The part of a face that belongs to a region, and where it is along a face of one parameter."""
 
     share: float
@@ -90,7 +90,7 @@ def _joined(
     faces: tuple[Face, ...],
     owns: Masking | None,
     counts: Array,
-    parts: tuple[Held, ...],
+    parts: tuple[Portion, ...],
     name: str,
     rng: np.random.Generator,
     d: int,
@@ -106,23 +106,23 @@ def _sizes(same: Same, lengths: tuple[float, ...]) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _parts(same: Same, owns: Masking | None, probes: int, cuts: Cutting) -> tuple[Held, ...]:
+def _parts(same: Same, owns: Masking | None, probes: int, cuts: Cutting) -> tuple[Portion, ...]:
     """The parts of all faces: those of 40 holes with a condition each are asked for at every attempt."""
     return tuple(_held(face, owns, probes, cuts) for face in same.faces)
 
 
-def _held(face: Face, owns: Masking | None, probes: int, cuts: Cutting) -> Held:
+def _held(face: Face, owns: Masking | None, probes: int, cuts: Cutting) -> Portion:
     """The part of a face that belongs to a region."""
     if owns is None:
-        return Held(1.0)
+        return Portion(1.0)
     ends = np.concatenate([[0.0], cuts(face), [1.0]])
     if len(ends) == 2:
         rng = np.random.default_rng(0)
-        return Held(float(np.mean(owns(face.at(rng.random((probes, face.dimension)), rng)))))
+        return Portion(float(np.mean(owns(face.at(rng.random((probes, face.dimension)), rng)))))
     mine = owns(face.at(0.5 * (ends[1:, None] + ends[:-1, None])))
     pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), mine, strict=True)
     spans = tuple((a, b) for a, b, held in pairs if held and b - a > 1e-12)
-    return Held(sum(b - a for a, b in spans), spans)
+    return Portion(sum(b - a for a, b in spans), spans)
 
 
 def _apportion(quotas: Array) -> Array:
@@ -142,7 +142,7 @@ def _evened(U: Array) -> Array:
 
 
 def _cover_face(
-    face: Face, owns: Masking | None, n: int, part: Held, name: str, rng: np.random.Generator
+    face: Face, owns: Masking | None, n: int, part: Portion, name: str, rng: np.random.Generator
 ) -> Boundary:
     if owns is not None and part.spans:
         counts = _apportion(n * np.array([b - a for a, b in part.spans]) / part.share).tolist()
