@@ -103,8 +103,7 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
         return _as_given(_given_bench(problem, request), request)
-    surplus = surplus_of(lowered, domain) or told_at_outflow(lowered, domain) or told_beyond(lowered, domain)
-    if surplus:
+    if surplus := problem.once("surplus", lambda: _surplus(lowered, domain)):
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
         return _nevertheless(problem, wrong, request, budget)
@@ -149,6 +148,11 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     extra = functions()
     bench = _bench(problem, request, extra)
     return _searched(bench, request, budget, None if extra.strong else lambda: extra, around)
+
+
+def _surplus(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
+    """Conditions that an evolution does not need."""
+    return surplus_of(lowered, domain) or told_at_outflow(lowered, domain) or told_beyond(lowered, domain)
 
 
 def _corners(lowered: LoweredProblem, domain: Domain) -> tuple[Any, Any, bool]:
