@@ -113,6 +113,16 @@ ENDS = EndThresholds()
 
 
 @dataclass(frozen=True)
+class SingularEndThresholds:
+    """Powers at the ends of a line (`diagnose.frobenius`)."""
+
+    most: int = 8  # functions of an end: Bessel's of order 1/3 over ten periods has 2e-9, with two 1e-5
+
+
+SINGULAR_ENDS = SingularEndThresholds()
+
+
+@dataclass(frozen=True)
 class JunctionThresholds:
     """Where interfaces meet each other or a side (`diagnose.corners.junctions`)."""
 

@@ -12,6 +12,7 @@ from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.diagnose.balance import imbalance_of
 from pibls.diagnose.corners.junctions import junctions_of
+from pibls.diagnose.frobenius import singular_ends
 from pibls.diagnose.surplus import told_twice
 from pibls.domain import Domain, box_of
 from pibls.linalg import PivotedQR
@@ -39,7 +40,7 @@ from pibls.search.judging.estimate import (
 )
 from pibls.search.loop import Search
 from pibls.search.sided import with_divided_sides
-from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, worst_corners
+from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, with_ends, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
 from pibls.solver import GaussNewton, LeastSquares, Method
@@ -111,9 +112,10 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     if twice and (decided := _decided(problem, twice, request, budget)) is not None:
         return decided
     corners, wedges, mild = problem.once("corners", lambda: _corners(lowered, domain))
+    ends = problem.once("ends", lambda: singular_ends(problem))
 
     def functions() -> Enrichment:
-        plain = enrichment_of(corners, lowered, domain, request.enrich)
+        plain = with_ends(enrichment_of(corners, lowered, domain, request.enrich), ends)
         try:
             return with_wedges(plain, wedges, domain, is_linear=lowered.is_linear)
         except OutOfTimeError:
@@ -140,7 +142,7 @@ def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
         one = in_one_piece(problem) if lowered.dimension > 2 else None
         return None if one is None else _bench(problem, request, functions()).in_pieces(one)
 
-    if mild and not request.enrich:
+    if mild and not ends and not request.enrich:
         # What the corners of a rectangle and holes bring is made when the solution turns out to need it.
         # To corners of a system that is not linear they bring less than cells that are divided there.
         later = functions if lowered.is_linear or not wedges else None

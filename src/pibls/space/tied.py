@@ -31,7 +31,7 @@ class TiedFunctions:
 
     bases: Mapping[tuple[int, int], PowersBasis | PolarBasis | SingularBasis]
     degrees: tuple[float, ...]
-    point: tuple[float, float]
+    point: tuple[float, ...]
     strong: bool = True
     """Whether nothing else does what the first of them do: small cells do without the others."""
     exact: bool = True

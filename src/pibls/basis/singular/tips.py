@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -32,7 +32,7 @@ _BESIDE = 1e-6  # of the length R
 class Tip:
     """A corner: where it is, the direction of the middle of its angle, a length, where its cut ends."""
 
-    point: tuple[float, float]
+    point: tuple[float, ...]
     middle: float
     length: float
     end: tuple[float, float] | None = None
@@ -116,6 +116,9 @@ class SingularBasis:
         return np.unique(self.terms[:, [0, 2]], axis=0, return_inverse=True)
 
     def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        if X.shape[1] == 1:  # at the end of a line, which is the axis of x
+            plane = replace(self, point=np.append(self.point, 0.0))
+            return plane.jets(np.column_stack([X, np.zeros(len(X))]), [(n, 0) for (n,) in alphas])
         return grown(self._without_growth, X, alphas, self.frame[5:], self.point)
 
     def _without_growth(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:

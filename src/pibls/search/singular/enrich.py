@@ -19,6 +19,7 @@ from pibls.arrays import Array, Mask
 from pibls.basis import BasisSpec, Joined
 from pibls.basis.singular.tips import as_singular
 from pibls.diagnose.corners.singular import Corner, corners_of, functions_at
+from pibls.diagnose.frobenius import SingularEnd
 from pibls.diagnose.holes.holes import Around, holes_of, outer_faces
 from pibls.diagnose.layers import layers_of
 from pibls.domain import Boundary, Domain, box_of
@@ -222,6 +223,26 @@ def enrichment_of(
         judging.rim(0.3) if around else None,
         mild,
         tips=np.array([c.point for c in singular]).reshape(-1, lowered.dimension),
+    )
+
+
+def with_ends(plain: Enrichment, ends: Sequence[SingularEnd]) -> Enrichment:
+    """The same with what the ends of a line bring."""
+    if not ends:
+        return plain
+    places = np.array([[end.point] for end in ends])
+    near, inner = (
+        np.concatenate([X, *(end.towards(ENRICH.levels, shift) for end in ends)])
+        for X, shift in ((plain.near, 0.5), (plain.inner, 0.2))
+    )
+    return replace(
+        plain,
+        parts=(*plain.parts, *(end.functions for end in ends)),
+        strong=plain.strong or any(end.first < ENRICH.strong for end in ends),
+        near=near,
+        inner=inner,
+        points=places,
+        tips=places,
     )
 
 

@@ -1,0 +1,97 @@
+"""s^α at the end of a line: powers that an equation brings where it is singular."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy.special import jv
+
+import pibls
+from pibls.diagnose.frobenius import singular_ends
+from pibls.diagnose.thresholds import SingularEndThresholds
+
+x, k = sp.symbols("x k")
+u = sp.Function("u")(x)
+HALF, THIRD = sp.Rational(1, 2), sp.Rational(1, 3)
+
+
+def line(equation: Any, left: Any, right: Any, a: Any = 0, b: Any = 1, **more: Any) -> pibls.Problem:
+    conditions = [pibls.Dirichlet(u, left, on=sp.Eq(x, a)), pibls.Dirichlet(u, right, on=sp.Eq(x, b))]
+    return pibls.Problem(pibls.Interval(x, a, b), [equation], conditions, **more)
+
+
+def bessel(length: int) -> pibls.Problem:
+    return line(x**2 * u.diff(x, 2) + x * u.diff(x) + (x**2 - THIRD**2) * u, 0, 1, 0, length)
+
+
+def powers(problem: pibls.Problem) -> list[tuple[float, list[float], bool]]:
+    found = singular_ends(problem)
+    return [(e.point, [round(p, 9) for p, _ in e.powers[:2]], e.powers[0][1]) for e in found]
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (bessel(5), [(0.0, [round(1 / 3, 9), round(4 / 3, 9)], False)]),
+        (line(pibls.div(sp.sqrt(x) * pibls.grad(u)) + 1, 0, 0), [(0.0, [0.5, 1.5], False)]),
+        (line(u.diff(x, 2) - u ** (3 * HALF) / sp.sqrt(x), 1, 0), [(0.0, [1.5, 2.5], False)]),
+        (line(u.diff(x, 2) - sp.sqrt(2 - x), 0, 0, 1, 2), [(2.0, [2.5, 3.5], False)]),
+        (line(u.diff(x, 2) - sp.sqrt(x) * u.diff(x) - u, 0, 1), [(0.0, [1.5, 2.5], False)]),
+        (line(u.diff(x, 2) + u / x, 1, 0), [(0.0, [1.0, 2.0], True)]),
+        (line(x * u.diff(x, 2) + k * u.diff(x), 0, 1, parameters={k: 0.3}), [(0.0, [0.7, 1.7], False)]),
+        # Regular ones, those of a ball, and what is infinite in any case.
+        (line((1 + x**2) * u.diff(x, 2) + u, 0, 1), []),
+        (line(x * u.diff(x, 2) + 2 * u.diff(x) - x * u, 0, 1), []),
+        (line(x**3 * u.diff(x, 2) + u.diff(x), 0, 1), []),
+        (line(u.diff(x, 2) - sp.log(x), 0, 1), []),
+    ],
+)  # fmt: skip
+def test_powers_follow_from_the_equation(problem: pibls.Problem, expected: Any) -> None:
+    assert powers(problem) == expected
+
+
+def test_a_bessel_function_of_a_broken_order(tmp_path: Path) -> None:
+    # It was NO_SOLUTION: no wave is close to x^(1/3).
+    solution = pibls.solve(bessel(5), tol=1e-9)
+    assert solution.converged
+    X = np.concatenate([np.linspace(0, 5, 200), np.geomspace(1e-6, 1, 50)])
+    off = np.abs(solution(X) - jv(1 / 3, X) / jv(1 / 3, 5)).max()
+    assert off <= solution.error.max <= 1e-8
+    solution.save(tmp_path / "bessel.pibls")
+    assert np.array_equal(pibls.load(tmp_path / "bessel.pibls")(X), solution(X))
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+def test_eight_functions_of_an_end_are_enough_and_two_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
+    monkeypatch.setattr("pibls.diagnose.frobenius.SINGULAR_ENDS", SingularEndThresholds(most=2))
+    assert not pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+def test_a_membrane_whose_stiffness_ends(tol: float) -> None:
+    # (√(1 - x²) u')' = 0: the arcsine, with a root at either end.
+    equation = sp.Derivative(sp.sqrt(1 - x**2) * u.diff(x), x)
+    solution = pibls.solve(line(equation, -1, 1, -1, 1), tol=tol)
+    assert solution.converged
+    X = np.linspace(-1, 1, 301)
+    assert np.abs(solution(X) - 2 / np.pi * np.arcsin(X)).max() <= max(solution.error.max, 1e-14)
+
+
+def test_a_logarithm_beside_a_pole() -> None:
+    # u'' + u/x = 0 with u(0) = 1: u = 1 - x log x + …; at x = 1/2 by 30 digits of its series.
+    solution = pibls.solve(line(u.diff(x, 2) + u / x, 1, 0), tol=1e-8)
+    assert solution.converged
+    assert abs(solution(0.5) - 0.81851189307762432) <= max(solution.error.max, 1e-14)
+
+
+def test_thomas_and_fermi() -> None:
+    # u'' = u^(3/2)/√x, which was STALLED; u(1) of u(0) = 1, u(5) = 0 from a Chebyshev series in √x.
+    equation = sp.Eq(u.diff(x, 2), u ** (3 * HALF) / sp.sqrt(x))
+    solution = pibls.solve(line(equation, 1, 0, 0, 5), tol=1e-6)
+    assert solution.converged
+    assert abs(solution(1.0) - 0.42012896973) <= solution.error.max
