@@ -9,10 +9,11 @@ import sympy as sp
 
 import pibls
 from pibls.diagnose.coverage import uncovered
+from pibls.diagnose.walls import is_bare
 from pibls.problem.forms.lowering import lower
 from pibls.search.evolutions.growth import untold_where_it_is_needed
 
-x, y, t = sp.symbols("x y t")
+x, y, z, t = sp.symbols("x y z t")
 U = sp.Function("u")
 SQUARE = pibls.Box({x: (0, 1), y: (0, 2)})
 
@@ -121,3 +122,37 @@ def test_a_rate_that_is_not_given_is_no_contradiction(source: sp.Expr) -> None:
         solution = pibls.solve(problem, time_limit=20)
     assert solution.status is pibls.Status.UNDETERMINED
     assert "At the start Derivative(w(x, t), t) is not given" in solution.message
+
+
+CUBE = pibls.Box({x: (0, 1), y: (0, 1), z: (0, 1)})
+
+
+def _bare(equation: Any, *conditions: Any) -> bool:
+    return is_bare(lower(pibls.Problem(SQUARE, [equation], conditions)), SQUARE)
+
+
+def test_an_elliptic_equation_takes_one_condition_at_each_point_of_a_wall() -> None:
+    u, given, flux = U(x, y), pibls.Dirichlet, pibls.Neumann
+    flat = u.diff(x, 2) + u.diff(y, 2)
+    ground, rest = sp.Eq(y, 0), sp.Or(sp.Eq(x, 0), sp.Eq(x, 1), sp.Eq(y, 2))
+    assert not _bare(flat, given(u, 0))
+    assert _bare(flat, given(u, 0, on=x < 0.5))
+    assert not _bare(flat, given(u, 0, on=ground), flux(u, 0, on=ground))  # Cauchy's
+    assert not _bare(flat, given(u, 0, on=SQUARE), flux(u, 0, on=ground))
+    assert not _bare(flat, pibls.Periodic(u, x), given(u, 0))
+    assert _bare(flat, pibls.Periodic(u, x), given(u, 0, on=ground))
+    assert not _bare(u.diff(x, 2) + 2 * u.diff(x, y) + u.diff(y), given(u, 0, on=rest))
+    # What vanishes or is infinite at a wall asks for nothing there.
+    assert not _bare(u.diff(x, 2) + y * u.diff(y, 2) + u.diff(y), given(u, 0, on=rest))
+    assert not _bare(flat + u.diff(y) / y, given(u, 0, on=rest))
+    assert not _bare(flat + 9 * u, given(u, 0, on=rest), given(u, 1, on={x: 0.5, y: 0.5}))
+
+
+def test_a_cube_without_a_lid_is_undetermined() -> None:
+    # It took 20 s to a time limit, and its corners were blamed.
+    w = U(x, y, z)
+    sides = sp.Or(*(sp.Eq(c, end) for c, end in ((x, 0), (x, 1), (y, 0), (y, 1), (z, 0))))
+    equation = sp.Eq(w.diff(x, 2) + w.diff(y, 2) + w.diff(z, 2), -1)
+    with pytest.warns(pibls.ConvergenceWarning, match=r"No condition holds where z = 1\."):
+        solution = pibls.solve(pibls.Problem(CUBE, [equation], [pibls.Dirichlet(w, 0, on=sides)]))
+    assert solution.status is pibls.Status.UNDETERMINED

@@ -14,6 +14,7 @@ from pibls.diagnose.balance import imbalance_of
 from pibls.diagnose.corners.junctions import junctions_of
 from pibls.diagnose.frobenius import singular_ends
 from pibls.diagnose.surplus import told_twice
+from pibls.diagnose.walls import is_bare
 from pibls.domain import Domain, box_of
 from pibls.linalg import PivotedQR
 from pibls.linalg.memory import keep_freed_memory
@@ -169,7 +170,7 @@ def _wrong(lowered: LoweredProblem, domain: Domain) -> tuple[Status, dict[str, A
     growth = growth_of(lowered, domain)
     if growth is not None:
         return Status.UNSTABLE, {"growth": growth}
-    if untold_where_it_is_needed(lowered, domain):
+    if untold_where_it_is_needed(lowered, domain) or is_bare(lowered, domain):
         return Status.UNDETERMINED, {}
     imbalance = imbalance_of(lowered, domain)
     return None if imbalance is None else (Status.NO_SOLUTION, {"imbalance": imbalance})
