@@ -202,3 +202,19 @@ def test_beside_corners() -> None:
     X = corner.interior(200, np.random.default_rng(1)).T
     error = np.abs(slope(*X) + solution(*X)).max()
     assert error <= slope.error.max <= 1e-7 * np.abs(slope(*X)).max()
+
+
+@pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["line", "corner"])
+def test_a_time_limit_ends_it(name: str) -> None:
+    """A limit that is over at once is kept by the linearised problem, and by differences of solutions."""
+    if name == "line":
+        problem = pibls.Problem(
+            LINE, [u.diff(x, 2) - k * u - 1], [pibls.Dirichlet(u, 0)], parameters={k: 2.0}
+        )
+    else:
+        bent = pibls.Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)])
+        equation = w.diff(x, 2) + w.diff(y, 2) - k * w + 1
+        problem = pibls.Problem(bent, [equation], [pibls.Dirichlet(w, 0)], parameters={k: 2.0})
+    slope = pibls.solve(problem, tol=1e-4).sensitivity(k, time_limit=1e-6)
+    assert slope.status is pibls.Status.TIME_LIMIT

@@ -27,11 +27,12 @@ _STEP = 4e-3  # of the parameter: h⁶ is rounding, and rounding is not divided 
 _SIXTH, _FOURTH = (0.75, -0.15, 1.0 / 60.0), (2.0 / 3.0, -1.0 / 12.0, 0.0)
 
 
-def sensitivity(solution: Solution, parameter: Any) -> Solution:
+def sensitivity(solution: Solution, parameter: Any, time_limit: float | None = None) -> Solution:
     """∂u/∂k, a function like the solution, with an error estimate of its own.
 
     The linearised problem is solved with the tolerance and the seed of the solution; its unknowns keep
-    their names, so that ``solution.sensitivity(k)[v]`` is ∂v/∂k.
+    their names, so that ``solution.sensitivity(k)[v]`` is ∂v/∂k. ``time_limit`` is that of `solve`; across
+    materials it is not asked, since six solutions in the space that is there take no search.
 
     >>> import sympy as sp, pibls
     >>> x, k = sp.symbols("x k")
@@ -49,8 +50,9 @@ def sensitivity(solution: Solution, parameter: Any) -> Solution:
         return _by_differences(solution, symbol)
     added = hasattr(solution.settings.get("basis"), "spread")  # something stands beside the waves
     if added and not moves_data_only(problem, (symbol,)):
-        return _by_solutions(solution, symbol)
-    found = solve(linearised(problem, symbol, _solved(solution)), tol=solution.tol, seed=solution.seed)
+        return _by_solutions(solution, symbol, time_limit)
+    of_it = linearised(problem, symbol, _solved(solution))
+    found = solve(of_it, tol=solution.tol, seed=solution.seed, time_limit=time_limit)
     return replace(found, estimator=_widened(found, solution))
 
 
@@ -87,7 +89,7 @@ def _by_differences(solution: Solution, symbol: Any) -> Solution:
     return replace(found, estimator=estimate, status=status)
 
 
-def _by_solutions(solution: Solution, symbol: Any) -> Solution:
+def _by_solutions(solution: Solution, symbol: Any, time_limit: float | None) -> Solution:
     """Σ cᵢ u(k + i h) / h: the functions of corners and holes belong to an equation, and change with it.
 
     ∂L/∂k u is singular in the corners where u is, and no function that was added for L s = 0 fits to that: on
@@ -96,10 +98,13 @@ def _by_solutions(solution: Solution, symbol: Any) -> Solution:
     problem = solution.problem
     value = problem.parameters[symbol]
     h = _STEP * (abs(value) or 1.0)
+    each = None if time_limit is None else time_limit / 6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         near = {
-            i: solve(problem.at({symbol: value + i * h}), tol=solution.tol, seed=solution.seed)
+            i: solve(
+                problem.at({symbol: value + i * h}), tol=solution.tol, seed=solution.seed, time_limit=each
+            )
             for i in (-3, -2, -1, 1, 2, 3)
         }
 
@@ -115,7 +120,8 @@ def _by_solutions(solution: Solution, symbol: Any) -> Solution:
         worst, problem=problem, space=space, weights=w, tol=solution.tol, settings={}, seconds=0.0
     )
     if any(u.error.pair is None for u in near.values()):
-        return replace(found, estimator=lambda: UNCHECKED, status=Status.FLOOR)
+        status = Status.FLOOR if worst.converged else worst.status
+        return replace(found, estimator=lambda: UNCHECKED, status=status)
     other = quotient(_FOURTH, _second)
     where = Bench.of(lower(problem), problem.domain, solution.seed, solution.tol).where
     error = compare((space, w), other, len(problem.unknowns), where)

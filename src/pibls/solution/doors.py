@@ -62,11 +62,14 @@ class SolutionDoors:
 
         return integral_of(cast("Solution", self), expression, over, t)
 
-    def sensitivity(self, parameter: Any) -> Solution:
-        """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate."""
+    def sensitivity(self, parameter: Any, *, time_limit: float | None = None) -> Solution:
+        """∂u/∂k by a parameter of the problem: a function like the solution, with its own error estimate.
+
+        It takes a solve of its own, which ``time_limit`` ends as it ends `pibls.solve`.
+        """
         from pibls.after.sensitivity import sensitivity
 
-        return sensitivity(cast("Solution", self), parameter)
+        return sensitivity(cast("Solution", self), parameter, time_limit)
 
     def plot(
         self,
