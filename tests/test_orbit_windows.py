@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -176,8 +177,8 @@ def test_places_reports_and_work() -> None:
 
 
 def test_what_rounding_alone_makes_of_both_is_added() -> None:
-    each = (ErrorEstimate(1e-6, 1e-6),)
-    error = ErrorEstimate(1e-6, 1e-6, each=each, history=((0.5, 1e-6),))
+    one = ErrorEstimate(1e-6, 1e-6, history=((0.5, 1e-6),))
+    error = replace(one, each=(one,))
     second: Any = SimpleNamespace(rounding=np.array([[1e-3, 1e-3]]), t=np.array([0.0, 1.0]))
     more = _with_rounding(error, second)
     assert 1e-3 < more.max < 5e-3
