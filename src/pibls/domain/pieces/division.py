@@ -168,6 +168,7 @@ class Division:
         out: dict[tuple[int, int], tuple[Face, ...]] = {}
         through = [line.through(box_of(self.domain)).face for line in self.parts.lines]
         for number, face in enumerate([*faces, *through]):
+            go_on(__name__)
             seam = number >= len(faces)
             n = _ON_FACE[len(self.domain.coordinates)]
             there = face.at(_spread(n, face.dimension))

@@ -16,6 +16,7 @@ from pibls.domain.integrals.cut import Cut, around, bounded, middles
 from pibls.domain.integrals.gauss import Rule
 from pibls.domain.integrals.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
 from pibls.errors import ProblemError
+from pibls.patience import go_on
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 
@@ -173,6 +174,7 @@ class Total(Region):
 
     def rule_in(self, domain: Domain, box: Array, n: int) -> Rule:
         """Points and weights in a cell of space, about n along each of its sides."""
+        go_on(__name__)
         return _rule_in(self.extent, space_of(domain), box, n)
 
     def is_divisible(self, domain: Domain) -> bool:
