@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary
+from pibls.domain import Boundary, Face
 from pibls.problem import Jet, Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 
@@ -41,6 +41,10 @@ class Still:
 
     def mask(self, boundary: Boundary) -> Mask:
         return mask_of(self.region, boundary, self.moment)
+
+    def cuts(self, face: Face) -> Array:
+        """None are known: its inequalities have a time. Its ends are looked for."""
+        return np.empty(0)
 
 
 def mask_of(region: Region, boundary: Boundary, moment: float) -> Mask:
