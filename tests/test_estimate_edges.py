@@ -185,3 +185,20 @@ def test_every_unknown_has_an_error_over_time_of_its_own() -> None:
     assert (both == np.maximum(*(errors for _, errors in histories))).all()
     assert histories[0][1].max() <= 1.001 * solution[a].error.max
     assert histories[1][1].max() <= 1.001 * solution[b].error.max <= 1e-12
+
+
+@pytest.mark.parametrize("shift", [0, 1000, 1000000])
+def test_places_far_from_zero_are_rounded(shift: int) -> None:
+    # At 1e6 a place is known to 1e-10, and sin(7x) to no more: two solutions agreed far better.
+    u, s = sp.Function("u")(x), sp.Integer(shift)
+    exact = sp.sin(7 * (x - s))
+    problem = pibls.Problem(
+        pibls.Interval(x, s, s + 1),
+        [u.diff(x, 2) - u - exact.diff(x, 2) + exact],
+        [pibls.Dirichlet(u, exact)],
+    )
+    solution = pibls.solve(problem, tol=1e-8)
+    places = [sp.Rational(i, 97) for i in range(98)]
+    error = max(abs(float(solution(float(s + p))) - float(sp.sin(7 * p).evalf(20))) for p in places)
+    assert solution.converged
+    assert error <= solution.error.max

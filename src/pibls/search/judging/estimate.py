@@ -115,6 +115,13 @@ class Where:
     axis: int | None = None
     """The coordinate that is time."""
 
+    @property
+    def far(self) -> float:
+        """max|x| over the extent, at least 1: that many roundings of u the rounding of a place is worth."""
+        extent = np.ptp(self.all, axis=0) if len(self.all) else np.ones(1)
+        most = np.abs(self.all).max(axis=0, initial=0.0)
+        return float(np.max(most[extent > 0] / extent[extent > 0], initial=1.0))
+
 
 def unknowns_at(space: Space, w: Array, X: Array, unknowns: int) -> Array:
     """Every unknown at the points X, (unknowns, n)."""
@@ -148,7 +155,8 @@ def estimated(
 ) -> ErrorEstimate:
     """κ times a difference (unknowns, n), and never below rounding."""
     safety = DEFAULT.safety if safety is None else safety
-    rounding = DEFAULT.rounding if rounding is None else rounding
+    usual = DEFAULT.rounding * where.far
+    rounding = usual if rounding is None else max(rounding, usual)
     each = []
     for d, m, size in zip(difference, even, sizes, strict=True):
         floor = rounding * float(size)
@@ -159,7 +167,7 @@ def estimated(
         mean = math.sqrt(float(m @ m) / len(m)) if m.size else largest
         history: tuple[tuple[float, float], ...] = ()
         if where.axis is not None:
-            history = _by_time(np.abs(d), where.all[:, where.axis], safety, DEFAULT.rounding * float(size))
+            history = _by_time(np.abs(d), where.all[:, where.axis], safety, usual * float(size))
         each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor, history=history))
     return worst_of(each)
 
