@@ -218,7 +218,8 @@ class March(ABC, Generic[S, R]):
 
         u_t = Δu + 1 would be followed from 1e-7 of its time on to so many digits of itself.
         """
-        return np.zeros_like(begun) if self.expected is None else np.where(begun == 0, self.expected, 0.0)
+        nothing = np.full_like(begun, MARCH.nothing)
+        return nothing if self.expected is None else np.where(begun == 0, self.expected, nothing)
 
     @property
     def evolution(self) -> Evolution:

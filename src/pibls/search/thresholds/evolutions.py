@@ -43,6 +43,9 @@ class MarchThresholds:
     noise: float = 1e-8
     """A tail at the start that is smaller and no longer falls is rounding: around a hole it ends at 1e-10; a
     bar's tones, differences of cosh 11, had 280 cells."""
+    nothing: float = 1e-150
+    """In any unit: what begins at zero and is driven by exp(-((t - a)/w)²) has no digits at 1e-320, and
+    no window was short enough for it; cells took six times as long."""
     hard: int = 4
     """Tries after which the beginning is taken for one that does not fit, though its values do: six of
     them take 15 s for 1 - r² in a disc that cools, four 10 s."""
