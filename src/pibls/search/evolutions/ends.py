@@ -27,7 +27,8 @@ def told_beyond(lowered: LoweredProblem, domain: Domain) -> tuple[int, ...]:
         return ()
     inside = [r for r in lowered.residuals if r.region.is_inside]
     sides = [i for i, r in enumerate(lowered.residuals) if r not in inside and i not in evolution.beginning]
-    if not all(lowered.residuals[i].region.is_boundary for i in sides):
+    regions = [lowered.residuals[i].region for i in sides]
+    if not all(region.is_boundary and region.sites == 1 for region in regions):
         return ()
     faces = sorted(faces_of(domain), key=lambda face: float(face.at(np.array([[0.5]])).points[0, 0]))
     holds = {
