@@ -47,7 +47,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     ("equations that change their sign at an image do not", "constants.append(sign * np.asarray(known.rest))", "constants.append(np.asarray(known.rest))"),
     ("any place is its own image", "return sign\n    return 0.0", "return sign\n    return 1.0"),
     ("nobody asks for the time", "if check is not None:\n        check(step)", "if False:\n        check(step)"),
-    ("a missing condition is not looked for", "return second.probed.stiffness < max(limits.soft, limits.sinking * usual)", "return False"),
+    ("a missing condition is not looked for", "return half.relative < limits.small and second.probed.stiffness < limits.sinking * usual", "return False"),
     ("the second solution in the same windows", "edges = [group[0].start, *(0.5 * (x.start + x.stop) for x in group), window.stop]", "edges = [x.start for x in group] + [window.stop, window.stop]"),
     ("the power binds like a product", "if steepness > MAX_EXPONENT:", "if False:"),
 )  # fmt: skip

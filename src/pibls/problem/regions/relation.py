@@ -19,7 +19,8 @@ from pibls.errors import ProblemError
 
 _LOOKED = 129  # places of a face at which inequalities are looked at
 _ZOOMS = 20  # by four each
-_EQUAL = 1e-9  # relative to how much the two sides differ over the domain
+_EQUAL = 1e-9  # relative to how much the two sides differ over the domain …
+_ROUNDING = 1e-14  # … and what is rounding there
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Relation:
         """
         found = [np.empty(0)]
         for atom in self.expression.atoms(Relational) - self.expression.atoms(sp.Equality, sp.Unequality):
-            function, _ = _compiled(atom.lhs - atom.rhs, self.coordinates, self.box)
+            function, scale = _compiled(atom.lhs - atom.rhs, self.coordinates, self.box)
 
             def value(u: Array, f: Any = function) -> Array:
                 return _call(f, face.at(u[:, None]).points)
@@ -62,7 +63,9 @@ class Relation:
             u = np.linspace(0.0, 1.0, _LOOKED)
             v = value(u)
             with np.errstate(all="ignore"):  # 1/x may be infinite on a face
-                turns = np.flatnonzero((v[1:-1] - v[:-2]) * (v[1:-1] - v[2:]) > 0)
+                steps = np.diff(v)
+                steps[np.abs(steps) <= _ROUNDING * scale] = 0.0  # x along a side where it is 0
+                turns = np.flatnonzero(steps[:-1] * steps[1:] < 0)
             u = np.unique(np.concatenate([u, *(_turning(value, u[i], u[i + 2]) for i in turns)]))
             below = value(u) < 0
             i = np.flatnonzero(below[1:] != below[:-1])

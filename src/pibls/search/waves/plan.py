@@ -290,7 +290,7 @@ class WavePlan(Plan):
         self.error = error
         self.best = self._compared_one = now if now.relative <= 2.0 * second.relative else second
         self.tell(self.best, self.excess(self.best, error))
-        if self._undetermined(now, second, last is None and not at_limit):
+        if self._undetermined(now, second):
             # Where a side or a rate is bare, what runs away is held by nothing there: nothing contradicts it.
             every = [(r.region, r.jets) for r in self.bench.lowered.residuals]
             told = [region for region, _ in every if not region.is_inside]
@@ -376,8 +376,8 @@ class WavePlan(Plan):
         fall = min(1.0, now.relative / last.relative if last.relative > 0 else 1.0)
         return self.excess(now, change) * fall <= tol
 
-    def _undetermined(self, now: Attempt, second: Attempt, first: bool = False) -> bool:
-        """Whether the equations hold, but for more than one function; at the ``first`` width, by rounding."""
+    def _undetermined(self, now: Attempt, second: Attempt) -> bool:
+        """Whether the equations hold, but for more than one function."""
         limits = self.bench.limits
         if max(now.relative, second.relative) > limits.small:
             return False
@@ -385,15 +385,16 @@ class WavePlan(Plan):
             return True
         if second.probed.stiffness > limits.suspect:
             return False
-        if first:
-            return second.probed.stiffness < limits.soft
+        if second.probed.stiffness < limits.soft:
+            return True
         # Near a resonance it is small at every width; where a condition is missing, it sinks to rounding. In
         # rows of unit length, whose largest term is a derivative of order m, everything else weighs R^-m.
         width, d = self._width(now), self.bench.lowered.dimension
         half = self._attempt(self.family, max(width // 2, 2), now, limits.other_scale, probe=True)
         narrower = scale_for("waves", self._width(half), d) / scale_for("waves", width, d)
         usual = half.probed.stiffness * narrower**self.bench.lowered.order
-        return second.probed.stiffness < max(limits.soft, limits.sinking * usual)
+        # Half as many functions that do not solve the equations have nothing to tell.
+        return half.relative < limits.small and second.probed.stiffness < limits.sinking * usual
 
     def _wanders(self, now: Attempt) -> bool:
         """Whether a nonlinear solve ended at a function that nothing holds, in this basis and in another.
