@@ -177,7 +177,9 @@ class Orbit:
                 after = [*(10.0 * tiny * r for r in rate[1:]), 0.0]
                 known = [(j, r) for j, r in enumerate(own) if r > after[j]]
                 lengths += [(a / b) ** (1.0 / (k - j)) for (j, a), (k, b) in pairwise(known)]
-        return float(max(min(lengths), 1e-7 * total))
+        # Newton's method may find what is none in a window that is too long; a linear system does not.
+        careful = 1.0 if self.collocation.line.is_linear else ORBITS.careful
+        return float(max(careful * min(lengths), 1e-7 * total))
 
     def _window(
         self, state: tuple[Array, ...], last: OrbitPiece | None, t: float, length: float
@@ -208,7 +210,7 @@ class Orbit:
             if not (math.isfinite(tail) and math.isfinite(residual)):
                 length, most = length * ORBITS.failed, 1.0
                 continue
-            asked = Demand(easing * self.asked.tail, easing * self.asked.residual)
+            asked = Demand(ORBITS.spare * easing * self.asked.tail, easing * self.asked.residual)
             if tail <= asked.tail and residual <= asked.residual:
                 self._sizes = sizes
                 self._natural = np.maximum(self._natural, settled.natural)

@@ -61,7 +61,8 @@ def setting_of(lowered: LoweredProblem, e: Evolution | None) -> Setting | None:
     beginning = beginning_of(lowered, e, line.groups)
     if beginning is None:
         return None
-    return Setting(Collocation(line, Radau.of(ORBITS.points, max(e.orders))), beginning)
+    points = ORBITS.points[lowered.unknowns >= ORBITS.many]
+    return Setting(Collocation(line, Radau.of(points, max(e.orders))), beginning)
 
 
 @dataclass

@@ -59,12 +59,16 @@ class OrbitThresholds:
     """What an ordinary evolution (`search.orbits.orbit`) decides by."""
 
     first: float = 1e-6
-    """Of the whole time: the window that shows how fast the solution is."""
+    """Of the whole time: the window that shows how fast the solution is …"""
+    careful: float = 0.3
+    """… and of what it shows, the first window of a nonlinear equation."""
     tail_from: float = 0.75
     """Of the coefficients: from there on they are the tail."""
     independent: float = 1e-12
     """Conditions at the start whose matrix is nearer to a singular one give no values to begin with: of
     sixteen digits four would be left."""
+    spare: float = 10.0
+    """Times the tail that is aimed at, a window may have: without it eight orbits took 15 % longer."""
     failed: float = 0.4
     """Of its length, where Newton's method does not settle."""
     probe: float = 0.05
@@ -79,7 +83,8 @@ class OrbitThresholds:
     free: float = 2.0
     """… grows so much: t^λ beyond what is given does by 2^(15 (λ - m + 1)), anything else by 1 + 3e-5."""
     # -- the plan, and the second orbit --
-    points: int = 28  # of a window: 24 and 32 take as long
+    many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
+    points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
     places: int = 256  # of all windows together, where two orbits are compared, at least
     deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
     every: int = 16  # windows between two reports of how far it is
