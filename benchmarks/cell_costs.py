@@ -106,10 +106,11 @@ def tied_to_each_other(system: Any, space: Cells) -> tuple[Spread, np.ndarray[An
     (piece,) = system.pieces
     strips, targets = list[Strip](), list[np.ndarray[Any, Any]]()
     known: dict[int, tuple[int, np.ndarray[Any, Any]]] = {}
-    for cell, own, ties in zip(piece.cells, piece.systems, piece.ties, strict=True):
+    for rows in piece:
+        cell, own = rows.cell, rows.system
         strips.append(Strip((cell,), (own.linear,)))
         targets.append(-own.constant)
-        for tie in ties:
+        for tie in rows.ties:
             other = known.pop(tie.parts[1], None)
             if other is None:
                 known[tie.parts[1]] = (cell, tie.blocks[0])

@@ -147,7 +147,7 @@ def orbit_plan() -> Any:
 @pytest.mark.parametrize(("times", "status"), [(0.5, Status.FLOOR), (5.0, None)])
 def test_what_is_asked_for_next(times: float, status: Status | None, monkeypatch: pytest.MonkeyPatch) -> None:
     one = orbit_plan()
-    one.asked = Demand(times * DEFAULT.window_floor, 1e-6)
+    one.asked = Demand(times * DEFAULT.window_floor[0], 1e-6)
     monkeypatch.setattr(OrbitPlan, "excess", lambda *_: 2e-6)
     monkeypatch.setattr(OrbitPlan, "_tell", lambda *_: None)
     before = one.asked.residual

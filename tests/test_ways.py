@@ -20,7 +20,7 @@ from pibls.search.evolutions.march import (
 )
 from pibls.search.evolutions.plan import WindowPlan
 from pibls.search.evolutions.ways import InMoments, InRooms
-from pibls.search.judging.estimate import ErrorEstimate, Where
+from pibls.search.judging.estimate import ErrorEstimate, Where, worst_of
 from pibls.space import CellTree
 from pibls.status import Status
 from tests.made import found
@@ -66,7 +66,7 @@ def windows_plan(tol: float = 1e-8, way: Any = None) -> Any:
 def test_from_when_on_an_estimate_is_promised(since: float, monkeypatch: pytest.MonkeyPatch) -> None:
     one = windows_plan()
     wider: list[Any] = []
-    monkeypatch.setattr(following, "compare", lambda *_, **__: ErrorEstimate(1.0, 1.0))
+    monkeypatch.setattr(following, "compare", lambda *_, **__: worst_of([ErrorEstimate(1.0, 1.0)]))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)
     monkeypatch.setattr(WindowPlan, "_where", lambda self, first, layers=(): wider.append(layers))
     one.notes["layers"] = ((0.0, since),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pibls.search.cells.divided import cell_system, without_pairs
 from pibls.search.sweeps.repeated import Tabled
 from pibls.space import Cells, Whole
 from pibls.system.divided.cells import CellSystem
+from pibls.system.divided.pieces import CellRows
 from pibls.system.placing import place_in
 from pibls.system.system import System, assemble
 
@@ -102,21 +103,21 @@ class Stage:
         if self._cells is None or moved:
             made = cell_system(lowered, self.domain, space)
             points = [
-                [{b.residual.region: b.points for b in s.blocks} for s in p.systems] for p in made.pieces
+                [{b.residual.region: b.points for b in c.system.blocks} for c in p] for p in made.pieces
             ]
-            kept = tuple(replace(p, systems=()) for p in made.pieces)
+            # What is assembled anew is not kept: there are many windows.
+            kept = tuple(tuple(replace(c, system=cast("System", None)) for c in p) for p in made.pieces)
             self._cells = (replace(made, pieces=kept), points)
             return made
         tied, placed = self._cells
         plain = without_pairs(lowered)
-        pieces = []
-        for piece, points_of in zip(tied.pieces, placed, strict=True):
-            systems = []
-            for cell, here in zip(piece.cells, points_of, strict=True):
-                local = tuple(r for r in plain.residuals if r.region in here)
-                systems.append(assemble(replace(plain, residuals=local), here, space.parts[cell]))
-            pieces.append(replace(piece, systems=tuple(systems)))
-        return replace(tied, pieces=tuple(pieces))
+
+        def renewed(c: CellRows, here: Placed) -> CellRows:
+            local = tuple(r for r in plain.residuals if r.region in here)
+            return replace(c, system=assemble(replace(plain, residuals=local), here, space.parts[c.cell]))
+
+        both = zip(tied.pieces, placed, strict=True)
+        return replace(tied, pieces=tuple(tuple(map(renewed, piece, mine)) for piece, mine in both))
 
     def solve(self, system: System | CellSystem, w: Array | None, old: SolvedStage | None) -> SolvedStage:
         """Newton's method from w; the factors of an old solution serve while they contract."""
@@ -233,9 +234,9 @@ def _cell_rows(
     found = []
     for p, (piece, mine) in enumerate(zip(system.pieces, frame.local(w), strict=True)):
         parts = [np.zeros((0, count))]
-        for c, (cell, one, jump) in enumerate(zip(piece.cells, piece.systems, piece.jumps, strict=True)):
-            tied = np.zeros((len(jump), count)) if faces is None else faces[p][c]
-            parts += [_rows(one, mine[cell], parameters, slopes, count, before), tied]
+        for c, one in enumerate(piece):
+            tied = np.zeros((len(one.jumps), count)) if faces is None else faces[p][c]
+            parts += [_rows(one.system, mine[one.cell], parameters, slopes, count, before), tied]
         found.append(np.concatenate(parts))
     return np.column_stack([frame.gathered([part[:, k] for part in found]) for k in range(count)])
 
@@ -244,10 +245,7 @@ def tied_rows(system: CellSystem, w: Array) -> list[list[Array]]:
     """What the faces ask for, at w, for each cell of each piece."""
     out = []
     for piece, mine in zip(system.pieces, system._frame.local(w), strict=True):
-        cells = []
-        for strips, jump in zip(piece.ties, piece.jumps, strict=True):
-            cells.append(np.concatenate([np.empty(0), *(s.at(mine) for s in strips)]) - jump)
-        out.append(cells)
+        out.append([np.concatenate([np.empty(0), *(s.at(mine) for s in c.ties)]) - c.jumps for c in piece])
     return out
 
 

@@ -34,7 +34,7 @@ class Demand:
 
 def floor_of(bench: Bench) -> float:
     """The least tail that is asked of a window."""
-    return bench.limits.window_floor
+    return bench.limits.window_floor[bench.lowered.dimension > 1]
 
 
 @dataclass(frozen=True)

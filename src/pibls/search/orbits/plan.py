@@ -126,7 +126,7 @@ class OrbitPlan(Plan):
             self.status = Status.TOLERANCE
             return
         assert self.asked is not None
-        if self.asked.tail <= self.bench.limits.window_floor or not math.isfinite(excess):
+        if self.asked.tail <= self.bench.limits.window_floor[0] or not math.isfinite(excess):
             self.status = Status.FLOOR
             return
         share = 0.1 * min(1.0, self.bench.tol / excess)

@@ -94,8 +94,8 @@ class Thresholds:
     window_residual: float = 3.0
     """Held-out residual next to its terms, in units of tol, that a window may have: without it Van der Pol's
     equation passed with an error of 3e-4, with it 1e-16."""
-    window_floor: float = 2e-15
-    """No window is asked for less than rounding leaves: a window of 32 waves has
+    window_floor: tuple[float, float] = (2e-15, 2e-13)
+    """No window, on a line or in space, is asked for less than rounding leaves: a window of 32 waves has
     1e-16, and asked for 2e-13 a pendulum near its top ended with 2e-9 after 140 of them, now with 5e-11."""
 
 
