@@ -22,6 +22,7 @@ from pibls.search.evolutions.followed import Demand
 from pibls.search.judging.estimate import ErrorEstimate, Where, estimated
 from pibls.search.orbits.initial import beginning_of
 from pibls.search.waves import plan as waves
+from pibls.search.waves.family import WaveFamily
 from pibls.search.waves.plan import WavePlan
 from pibls.solver import Outcome
 from pibls.space.tree import CellTree
@@ -172,6 +173,44 @@ def test_a_doubling_that_gains_nothing(relative: float, last: float, nodes: int,
     assert bool(plan()._is_flat(found(relative), found(last, nodes=32 if nodes == 64 else 48))) is flat
 
 
+@pytest.mark.parametrize(
+    ("source", "stretched"),
+    [(sp.sin(40 * x) * (1 + y), True), (sp.exp(-40 * ((x - 0.5) ** 2 + (y - 0.4) ** 2)), False)],
+    ids=["waves along x", "a round hill"],
+)
+def test_waves_lean_where_the_solution_does(source: Any, stretched: bool) -> None:
+    one = plan(1e-9, plane(source))
+    for _ in range(3):
+        one.advance()
+    assert isinstance(one.family, WaveFamily)
+    scale = one.family.stretch
+    assert (max(scale) / min(scale) > 1.5) is stretched
+    assert len(one.budget.history) > 5 or not stretched
+
+
+@pytest.mark.parametrize(("fall", "leans"), [(0.5, True), (1e-2, False)])
+def test_a_doubling_that_gains_enough_goes_on(
+    fall: float, leans: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, residual = [], [0.1]
+
+    def attempted(self: WavePlan, *_: Any, **__: Any) -> Attempt:
+        residual[0] *= fall
+        return found(residual[0], nodes=128 * 2 ** (self._tried - 1))
+
+    def stretched(self: WavePlan, now: Attempt, nodes: int) -> Attempt:
+        asked.append(nodes)
+        return now
+
+    monkeypatch.setattr(WavePlan, "_attempt", attempted)
+    monkeypatch.setattr(WavePlan, "_other_stretch", stretched)
+    monkeypatch.setattr(WavePlan, "_judge", lambda *_, **__: None)
+    one = plan(problem=plane())
+    one.advance()
+    one.advance()
+    assert bool(asked) is leans
+
+
 @pytest.mark.parametrize(("nodes", "asked"), [(1000, True), (300, False)])
 def test_where_a_wider_one_is_expensive_a_second_opinion_is_asked(nodes: int, asked: bool) -> None:
     """Though the last two differ: what was gained since says nothing about what is left."""
@@ -210,7 +249,7 @@ def test_what_is_rough_gets_more_points(relative: float, per_node: float) -> Non
     assert made.settings["points"].interior == int(per_node * 40)
 
 
-@pytest.mark.parametrize(("relative", "resumed"), [(0.05, True), (0.5, False)])
+@pytest.mark.parametrize(("relative", "resumed"), [(0.1, True), (1.0, False)])
 def test_a_good_solution_is_a_start(relative: float, resumed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = pibls.Problem(
         pibls.Interval(x, 0, 1), [sp.Eq(u(x).diff(x, 2), u(x) ** 2 + 1)], [pibls.Dirichlet(u(x), 0)]
@@ -275,19 +314,21 @@ def _within(inner: Any, outer: Any) -> bool:
 def test_windows_are_not_asked_for_less_than_rounding_leaves(problem: Any) -> None:
     bench = plan(1e-6, problem()).bench
     least = Demand(0.0, 0.0).above(bench).tail
-    assert 1e-16 <= least <= 1e-14
+    assert 1e-16 <= least <= 1e-12
+    assert least <= 1e-14 or bench.lowered.dimension > 1
+    assert least >= 1e-14 or bench.lowered.dimension == 1
 
 
 def test_a_bump_gets_as_many_cells_as_it_needs() -> None:
-    """10 of them; asked for a thousandth of the tail 14, for a thousand times more 16, after two failures."""
+    """6 of them; asked for a thousandth of the tail 10, for a thousand times more 14, after two failures."""
     problem = pibls.Problem(
         pibls.Interval(x, -1, 1),
-        [sp.Eq(u(x).diff(x, 2) - u(x), 1 / (1 + 100000 * x**2))],
+        [sp.Eq(u(x).diff(x, 2) - u(x), 1 / (1 + 10000 * x**2))],
         [pibls.Dirichlet(u(x), 0)],
     )
     solution = pibls.solve(problem, tol=1e-3)
     assert solution.converged
-    assert 8 <= solution.history[-1].cells <= 12
+    assert 4 <= solution.history[-1].cells <= 8
 
 
 def test_orbits_are_asked_for_more_than_the_tolerance_and_not_for_all() -> None:

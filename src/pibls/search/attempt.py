@@ -252,7 +252,7 @@ def _solve(
     whole = system.in_one_piece
     if whole is None:
         return plain.solve(system, rng)
-    if start is not None and start.relative < bench.limits.fits:
+    if start is not None and start.relative < bench.limits.trust_start:
         return warm(whole, _seen(start.space, bench), start.w, start.relative, plain)
     if guess is not None:
         relative = _worst(norms_by_name(judge(bench, guess, np.empty(0))[0]))

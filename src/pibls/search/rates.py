@@ -99,7 +99,7 @@ def waves_across(bench: Bench) -> Array:
         roots = np.nan_to_num(roots_along(bench, axis, X))
         swings = np.where(np.abs(roots.imag) > np.abs(roots.real), np.abs(roots.imag), 0.0)
         out[axis] = swings.max(initial=0.0) * (high - low) / (2.0 * np.pi)
-    return out
+    return np.where(out > RATES.many, out, 0.0)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Walls:
 
     def towards(self, tree: CellTree, degree: int, most: int) -> CellTree:
         """The cells at the walls halved until they begin to resolve the layers, at most into so many."""
-        limit = RATES.per_degree * degree
+        limit = RATES.at_walls * RATES.per_degree * degree
 
         def divide(number: int, box: Array) -> Node:
             inside = ((self.places >= box[:, 0]) & (self.places <= box[:, 1])).all(axis=1)

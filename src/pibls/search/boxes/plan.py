@@ -240,7 +240,7 @@ class ProductPlan(Plan):
             _, before, result = self._found
             return rows.interpolated(_on(before, result.U, lines))
         function = None if self.guess is None else (self.guess, np.empty(0))
-        if self.start is not None:
+        if self.start is not None and self.start.relative < self.bench.limits.trust_start:
             function = self.start.function
         if function is None:
             return np.zeros(rows.shape)

@@ -274,7 +274,7 @@ class CellPlan(Plan):
         if self.guess is not None and self._key == 1:
             return usual.descend(system, system.values_of(self.guess, np.empty(0)))
         quick = replace(usual, truncation=0.0, to_the_last=False)
-        if before is not None and before.relative < self.bench.limits.fits:
+        if before is not None and before.relative < self.bench.limits.trust_start:
             start = system.values_of(*before.function)
             return quick.descend(system, start, before.relative)
         outcome = quick.descend(system, starting_values(system))
@@ -330,7 +330,7 @@ class CellPlan(Plan):
         most = max(min(len(indicator), room), 4)
         if np.count_nonzero(indicator >= mark) > most:
             mark = float(np.sort(indicator)[-most])
-        share = self.bench.limits.cell_share
+        share = self.bench.limits.cell_axis
         more: set[int] = set()
         done = [(0.0, 1)]
 

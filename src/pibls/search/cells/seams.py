@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array, Mask, Numbers
-from pibls.search.thresholds import DEFAULT, SEAMS
+from pibls.search.thresholds import SEAMS
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Seams:
     def singular(self, smooth: Array) -> Mask:
         """Which cells leave much more on their sides than their tails and residuals tell of."""
         own = self.own(smooth)
-        known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < DEFAULT.fits
+        known = max(float(own.max(initial=0.0)), float(smooth.max(initial=0.0))) < SEAMS.large
         return np.asarray((own > SEAMS.singular * smooth) & known)
 
 

@@ -90,7 +90,7 @@ class Grading:
         axis, bench = self.places.free[0], self.places.bench
         box = bench.box[axis]
         ends = {*map(float, box), *(level for i, level in bench.lowered.interfaces.planes if i == axis)}
-        mark = DEFAULT.cell_share * float(across.max())
+        mark = LINES.hardest * float(across.max())
 
         def division(number: int, cell: Array) -> Node:
             if across[number, 0] < mark or np.ptp(cell[axis]) < DEFAULT.shortest * np.ptp(box):
@@ -108,7 +108,7 @@ class Grading:
         if self.places.framed is None:
             return found
         if self.pieces:
-            return self._divided(found, across, DEFAULT.cell_share * float(across.max())) or found
+            return self._divided(found, across, LINES.hardest * float(across.max())) or found
         most = LINES.layered[len(found.sizes)]
         sizes = tuple(n if yes else max(n, most) for n, yes in zip(found.sizes, found.repeated, strict=True))
         return Resolution(found.tree, sizes, found.repeated)

@@ -148,7 +148,7 @@ class Bench:
         """What a basis is, at any width."""
         if self.pieced is not None:
             return self.pieced.family
-        return WaveFamily(self.lowered.dimension)
+        return WaveFamily.isotropic(self.lowered.dimension)
 
     @property
     def where_held(self) -> Where:

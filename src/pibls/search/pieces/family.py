@@ -54,6 +54,11 @@ class PieceFamily:
     around: tuple[Around, ...] = ()
 
     @property
+    def stretch(self) -> tuple[float, ...]:
+        """The same along all coordinates."""
+        return (1.0,) * self.dimension
+
+    @property
     def _first(self) -> tuple[float, ...]:
         """The waves of each piece: what fills a gap of another is smoother than what surrounds it."""
         holed = [bool(mine) or bool(k.holes) for mine, k in zip(self.gaps, self._known, strict=True)]
@@ -89,6 +94,10 @@ class PieceFamily:
 
     def others(self, subsets: tuple[tuple[int, ...], ...] = ()) -> list[WaveFamily]:
         """None: pieces are in few dimensions."""
+        return []
+
+    def neighbours(self) -> list[WaveFamily]:
+        """None: waves of a piece lean nowhere."""
         return []
 
     def _of(

@@ -127,8 +127,10 @@ class LineThresholds:
     layered: dict[int, int] = field(default_factory=lambda: {2: 64, 3: 28})
     """Functions along a coordinate of a box whose beginning does not fit its walls."""
     most_cells: int = 300
+    hardest: float = 0.05
+    """Of the largest tail: cells that are divided at a beginning that does not fit …"""
     levels: int = 3
-    """How often at once cells are divided at a beginning that does not fit."""
+    """… so often at once."""
     joined: float = 0.1
     """Of what may be left: cells of less, at twice the length, are joined again."""
 

@@ -51,7 +51,9 @@ class RateThresholds:
     samples: int = 33  # places along an axis at which coefficients are looked at
     steep: float = 50.0  # decay over the domain from which a layer is too thin for one piece
     per_degree: float = 0.3  # decay over a cell or a piece of an axis that each of its degrees resolves
+    many: float = 4.0  # wavelengths across the domain from which they decide
     along_walls: int = 3000  # places of the boundary at which they are looked at
+    at_walls: float = 2.0  # times as large as that cells may be at walls at first: the next halving is chosen
 
 
 RATES = RateThresholds()
@@ -78,6 +80,7 @@ class SeamThresholds:
     caused: float = 0.3  # of what a cell leaves on its sides: a neighbour with larger tails has caused it
     singular: float = 10.0
     """Times what tails and residuals tell of stand on the sides of a singular cell (60 to 160)."""
+    large: float = 0.1  # an indicator above which one cannot tell
     at_a_corner: float = 0.03  # of a cell
 
 

@@ -29,8 +29,8 @@ class Thresholds:
     """A relative residual up to which equations hold: two functions that agree while they do not are two
     local minima. Raised to 10 tol for loose tolerances."""
     fits: float = 0.1
-    """A residual that large is no solution, nor a start, however it falls: of its terms, or of the data
-    beside a runaway solution; and an estimate of that much of max|u| says that nothing was found."""
+    """A residual that large is no solution, however it falls: of its terms, or of the data beside a runaway
+    solution; and an estimate of that much of max|u| says that nothing was found."""
     different: float = 1e-3
     """Two functions that both solve the equations and differ by more are two solutions."""
     suspect: float = 1e-6
@@ -65,9 +65,11 @@ class Thresholds:
     slow: float = 0.15
     """A doubling that gains less than this asks for another way (waves on smooth problems gain 1e-3)."""
     gain: float = 0.7
-    """Another share of functions of few coordinates must be that much better to be worth a change."""
+    """Another stretch of the waves must be that much better to be worth a change."""
     searched: int = 600
-    """Columns above which a second solution costs less than a wider one."""
+    """Columns up to which other stretches of the waves are tried."""
+    trust_start: float = 0.3
+    """Relative residual below which the last solution is a better start than the problem's data."""
 
     # -- points --
     dense_below: float = 1e-11
@@ -81,8 +83,10 @@ class Thresholds:
     # -- cells --
     cell_tail: float = 0.3
     """Chebyshev coefficients at the end of a cell's spectrum, in units of tol, that are small enough."""
-    cell_share: float = 0.05
-    """Cells are divided whose indicator is that share of the largest, along axes whose tail is."""
+    cell_axis: float = 0.1
+    """An axis is divided where its tail is that share of the largest."""
+    cell_share: float = 0.02
+    """Cells are divided whose indicator is that share of the largest."""
 
     shortest: float = 1e-12
     """Of the domain along an axis: no cell and no piece is smaller, however thin a layer."""
@@ -108,9 +112,15 @@ class WaveThresholds:
 
     first: dict[int, int] = field(default_factory=lambda: {1: 32, 2: 128, 3: 256})
     """Functions of the first attempt, by the number of coordinates."""
+    moves: int = 6  # stretches of the waves that are tried one after another
     cheap: int = 256  # functions: up to there a doubling costs next to nothing, on a line at least
     sure: float = 3.0  # digits from which their number says how many more are needed
+    spare: float = 1.0  # digits that are aimed at beyond the tolerance
+    begun: float = 0.5  # digits at which convergence may be said to have begun
     least_growth: float = 1.3  # the next width over the last, at least
+    growth: float = 6.0  # work of an attempt over that of one half as wide
+    widths: int = 4  # with functions around holes and in layers: widths to try, whatever the first ones gain
+    hope: float = 3.0  # times its own work: what is said to be left where nothing tells
     long: float = 200.0
     """What corners of a nonlinear system take, which cells divided towards them do far sooner."""
     together: int = 1024

@@ -39,7 +39,7 @@ class WavePlan(Plan):
     points: Points | None = None
     method: Method | None = None
     guess: Space | None = None
-    family: WaveFamily | PieceFamily = field(default_factory=lambda: WaveFamily(1))
+    family: WaveFamily | PieceFamily = field(default_factory=lambda: WaveFamily((1.0,)))
     last: Attempt | None = None
     now: Attempt | None = None
     extra: Enrichment = field(default_factory=Enrichment)
@@ -94,7 +94,7 @@ class WavePlan(Plan):
         cheap = limits.searched if tol < limits.dense_below else WAVES.cheap if tol < limits.loose else 0
         if width * self.bench.lowered.unknowns < cheap or digits < WAVES.sure or self._is_algebraic:
             return 2 * width
-        wanted = -math.log10(self.bench.tol)
+        wanted = WAVES.spare - math.log10(self.bench.tol)
         return int(width * min(max(wanted / digits, WAVES.least_growth), 2.0)) // 2 * 2
 
     def _growth(self, factor: float) -> float:
@@ -102,7 +102,7 @@ class WavePlan(Plan):
         assert self.now is not None
         size: int = self.now.settings["basis"].size
         wider = max(factor, 1.0) * self._width(self.now) + self._added(self._tried)
-        return float(max(wider / size, 1.0) ** 3)
+        return float(WAVES.growth ** math.log2(max(wider / size, 1.0)))
 
     def _width(self, found: Attempt) -> int:
         spec = found.settings["basis"]
@@ -136,11 +136,15 @@ class WavePlan(Plan):
             return Offer(work, work)
         if self._is_spectral:
             # Digits in proportion to the width.
-            factor = math.log10(self.bench.tol) / math.log10(self.now.relative)
+            factor = (WAVES.spare - math.log10(self.bench.tol)) / -math.log10(self.now.relative)
             if factor * self._width(self.now) <= self._most:
                 return Offer(work, max(work, self._growth(factor) * self.now.work))
         if self._is_algebraic:
-            return Offer(work, max(WAVES.long, work))
+            return Offer(work, max(WAVES.long, WAVES.hope * work))
+        if self._tried < WAVES.widths and (self.extra.around or (self.extra.fields and self.extra.strong)):
+            # Around holes, and at corners of systems, what is smooth is left to few waves, and nothing is
+            # seen of it until they suffice.
+            return Offer(work, WAVES.hope * work)
         if rate <= 0.3 or not math.isfinite(needed):
             return Offer(work, math.inf)
         steps = math.ceil(needed / rate)
@@ -154,7 +158,7 @@ class WavePlan(Plan):
         if self.last is None or self.now is None:
             return False
         before, after = (-math.log10(max(a.relative, 1e-300)) for a in (self.last, self.now))
-        return before > 0.0 and after / before > 0.9 * self._width(self.now) / self._width(self.last)
+        return before > WAVES.begun and after / before > 0.9 * self._width(self.now) / self._width(self.last)
 
     @property
     def _is_algebraic(self) -> bool:
@@ -169,6 +173,9 @@ class WavePlan(Plan):
         now = self._attempt(self.family, nodes, self.now)
         if self._tried <= WAVES.choosing:
             now = self._other_share(now, nodes)
+        limits = self.bench.limits
+        if self.now is not None and now.relative > max(self._left(limits.slow, now, self.now), 1e-7):
+            now = self._other_stretch(now, nodes)
         self._earlier, self.last, self.now = self.last, self.now, now
         self.marks.append(now.relative)
         if self.best is None or now.relative < self.best.relative:
@@ -225,6 +232,24 @@ class WavePlan(Plan):
         if self.bench.pieced is not None:
             return self.bench.pieced.joined(spec, shrink, extra)
         return extra.joined(spec, shrink)
+
+    def _other_stretch(self, now: Attempt, nodes: int) -> Attempt:
+        """The stretch that the held-out points prefer at this width."""
+        columns = (nodes + self._added(self._tried - 1)) * self.bench.lowered.unknowns
+        if columns > self.bench.limits.searched:
+            return now
+        candidates = self.family.neighbours()
+        for _ in range(WAVES.moves):
+            if not candidates or not self.affords(len(candidates) * now.work):
+                break
+            found = [(other, self._attempt(other, nodes, now)) for other in candidates]
+            chosen, result = min(found, key=lambda pair: pair[1].relative)
+            if not result.relative < self.bench.limits.gain * now.relative:
+                break
+            # Go on in the direction that helped, while it helps.
+            candidates = chosen.further(self.family.stretch)
+            self.family, now = chosen, result
+        return now
 
     def settle(self) -> None:
         if self.now is not None and self.now is self.best and self._compared_one is not self.best:
