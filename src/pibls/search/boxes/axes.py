@@ -71,7 +71,7 @@ def first_axes(bench: Bench, boxed: Boxed) -> Axes:
         n = n0
         cuts = {float(low), float(high)} | {p for a, p in bench.lowered.interfaces.planes if a == axis}
         if waves[axis] > 0:
-            n = AXES.most
+            n = AXES.waves
             per = 2.0 * n / math.e * (SIZES.phase * bench.tol) ** (1.0 / n) / math.pi
             cuts |= set(np.linspace(low, high, max(math.ceil(waves[axis] / per), 1) + 1).tolist())
         for site in found:

@@ -12,6 +12,7 @@ class AxisThresholds:
     first: tuple[tuple[float, int], ...] = ((1e-5, 10), (1e-7, 12), (1e-9, 14), (0.0, 16))
     """A tolerance, and the polynomials of a piece from there on."""
     most: int = 28  # polynomials of a piece
+    waves: int = 22  # and of one for many waves
     towards: float = 0.15
     """Of a piece at an end: where it is divided if it does not fall there, again and again; each time gains
     1.6 digits of r² log r."""
