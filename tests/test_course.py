@@ -74,7 +74,7 @@ COURSES: dict[str, tuple[str, int, int, int, float]] = {
     "a pole": ("STOPPED", 1089, 33, 150, 7.5e10),
     "near a pole": ("TOLERANCE", 544, 16, 57, 2.9e-13),
     "a layer in cells": ("TOLERANCE", 288, 0, 1, 8.6e-10),
-    "products beside corners": ("TOLERANCE", 23520, 0, 4, 6.7e-10),
+    "products beside corners": ("TOLERANCE", 10640, 0, 4, 9.5e-09),
     "waves": ("TOLERANCE", 256, 0, 1, 7.4e-13),
     "waves that lean": ("TOLERANCE", 512, 0, 1, 3.8e-07),
     "a nonlinear start": ("TOLERANCE", 32, 0, 1, 3.3e-12),
