@@ -22,7 +22,7 @@ from pibls.search.cells.divided import Reference, cell_system, sums_divide
 from pibls.search.cells.seams import Seams, meeting
 from pibls.search.cells.sizes import NODES, Sized, first_level, functions, grid_for
 from pibls.search.cells.unresolved import Frames, apart_in, cells_of, steepness, tails_in, unmet_in
-from pibls.search.judging.estimate import Where, at_least, compare, norms_by_name
+from pibls.search.judging.estimate import ErrorEstimate, Where, at_least, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.rates import sites, towards, walls_of, waves_across
 from pibls.search.singular.cornered import Cornered
@@ -153,8 +153,10 @@ class CellPlan(Plan):
             fall = min(max(10.0**-self._rate, CELLS.least_fall), 1.0)
             change = compare(found.function, self._before, bench.lowered.unknowns, where, 2.0 * fall)
             error = max(error, change, key=lambda e: e.max)
-        self._keep(self._whole(found), error)
         excess = self.excess(found, error)
+        if excess > bench.tol:
+            error = self._added_up(found, left, error)
+        self._keep(self._whole(found), error)
         self.tell(found, excess, cells=len(self.tree))
         per_cell = apart_in(found, second, self._where(found).all, self.scales(found))
         shown = np.maximum(bench.limits.safety * per_cell, bench.limits.misfit * left)
@@ -179,7 +181,16 @@ class CellPlan(Plan):
         error = compare(found.function, before, bench.lowered.unknowns, self._where(found))
         error = at_least(error, misfits(bench, found.residuals), bench.rounding(found.sizes))
         left = np.where(self._singular, CELLS.in_the_corner, 1.0) * seams.worst
-        self._keep(self._whole(found), at_least(error, float(left.max()) * self.scales(found)))
+        self._keep(self._whole(found), self._added_up(found, left, error))
+
+    def _added_up(self, found: Attempt, left: Array, error: ErrorEstimate) -> ErrorEstimate:
+        """The same, but not below what all cells leave together.
+
+        Two divisions agree where each cell loses a little of the same flux on its way to a small contact.
+        """
+        limits = self.bench.limits
+        most = limits.safety / limits.misfit * float(left.sum()) * self.scales(found)
+        return at_least(error, most, most)
 
     def may_fit(self, work: float) -> bool:
         return self.budget.allows(self, LOOP.unsure * work)
