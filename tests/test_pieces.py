@@ -367,7 +367,7 @@ def test_what_is_asked_for_after_a_comparison(monkeypatch: pytest.MonkeyPatch) -
     one, said = attempted(monkeypatch, 1e-8, left=1e-6, excess=1e-8 * 1.1)
     assert 2e-9 < said["limits"][-1] < 9e-9
     assert 0.02 < said["compared"][-1][0] < 0.1  # of what the last division changed something is left
-    assert 2e-6 < one.error.max < 1e-5  # in the corner it is more than on the sides
+    assert 1e-4 < one.error.max < 4e-4  # what 16 cells leave together, in the corner more than on the sides
 
 
 @pytest.mark.parametrize(("rate", "told"), [(0.6, True), (0.1, False)])
