@@ -16,3 +16,14 @@ MultiIndex: TypeAlias = tuple[int, ...]
 Rng: TypeAlias = np.random.Generator
 PointFunction: TypeAlias = Callable[..., Any]
 """A user's function of the coordinate arrays, one argument per coordinate."""
+
+
+def floats(values: Any) -> Array:
+    """An array of float64; masked entries of a NumPy masked array, which are missing values, become NaN.
+
+    >>> floats(np.ma.array([1.0, 2.0], mask=[False, True]))
+    array([ 1., nan])
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(values.astype(float), np.nan))
+    return np.asarray(values, dtype=float)

@@ -26,7 +26,7 @@ def data_of(file: ProblemFile, folder: Path, given: Path | None) -> list[Data]:
                 got="none, and no [[data]] in the file",
                 remedy="Write --data measured.csv.",
             )
-        entries = entries_for(file.problem, list(read_table(given)))
+        entries = entries_for(file.problem, list(read_table(given).columns))
     return [entry.load(folder, given) for entry in entries]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, floats
 from pibls.domain.checks.arguments import several_coordinates, signed_in
 from pibls.domain.faces.face import Face, drawn_within
 from pibls.domain.faces.patch import Patch
@@ -79,7 +79,10 @@ class Solid(Shape):
 
     def __init__(self, coordinates: Any, triangles: Any) -> None:
         symbols = several_coordinates(coordinates, "Solid(coordinates)", least=3, most=3)
-        T = np.array(triangles, dtype=float)
+        try:
+            T = np.array(floats(triangles))
+        except (TypeError, ValueError):  # rows of different lengths, or no numbers
+            T = np.empty(0)
         if T.ndim != 3 or T.shape[1:] != (3, 3) or len(T) < 4 or not np.isfinite(T).all():
             raise ProblemError(
                 "Solid(triangles)",

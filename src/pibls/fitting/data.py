@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Mask
 from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError
 from pibls.problem import Problem, within
@@ -20,6 +20,9 @@ from pibls.problem.forms.integral import integral
 @dataclass(frozen=True, init=False, eq=False)
 class Data:
     """Values of an expression of the unknowns, measured at scattered points.
+
+    Masked entries of NumPy masked arrays are missing measurements: a value that is masked, or whose point or
+    sigma is, is left out together with its point.
 
     Parameters
     ----------
@@ -67,6 +70,7 @@ class Data:
             )
         symbols = tuple(points)
         columns = [_array(points[c], f"Data(points)[{c}]") for c in symbols]
+        missing = [_missing(given) for given in (*(points[c] for c in symbols), values, sigma)]
         y = _array(values, "Data(values)")
         try:
             columns = list(np.broadcast_arrays(*columns))
@@ -83,13 +87,19 @@ class Data:
         X = np.empty((y.size, len(symbols)))
         for i, column in enumerate(columns):
             X[:, i] = np.broadcast_to(column, y.shape).ravel()
-        if not y.size:
-            raise ProblemError("Data(values)", expected="at least one value", got="none", remedy="Add data.")
+        noise = None if sigma is None else _sigma(sigma, y)
+        masked = np.zeros(y.shape, dtype=bool)
+        for mask in missing:
+            masked |= mask
+        kept = ~masked.ravel()
+        if not kept.any():
+            got = "none" if not y.size else f"{y.size}, all of them masked"
+            raise ProblemError("Data(values)", expected="at least one value", got=got, remedy="Add data.")
         object.__setattr__(self, "expression", expression)
         object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "X", X)
-        object.__setattr__(self, "values", y.ravel())
-        object.__setattr__(self, "sigma", None if sigma is None else _sigma(sigma, y))
+        object.__setattr__(self, "X", X[kept])
+        object.__setattr__(self, "values", y.ravel()[kept])
+        object.__setattr__(self, "sigma", None if noise is None else noise[kept])
 
     def __len__(self) -> int:
         return len(self.values)
@@ -154,9 +164,16 @@ class Data:
         return self.X
 
 
+def _missing(values: Any) -> Mask | Literal[False]:
+    """Which entries are masked."""
+    return np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else False
+
+
 def _array(values: Any, argument: str) -> Array:
+    """Finite numbers; masked entries, which are left out later, are 1."""
     try:
-        out = np.asarray(values, dtype=float)
+        masked = isinstance(values, np.ma.MaskedArray)
+        out = np.asarray(np.ma.filled(values, 1) if masked else values, dtype=float)
     except (TypeError, ValueError) as reason:
         raise ProblemError(
             argument, expected="real numbers", got=str(reason), remedy="Give an array of numbers."

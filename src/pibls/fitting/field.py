@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.arrays import Array
+from pibls.arrays import Array, floats
 from pibls.errors import ProblemError
 from pibls.fitting.link import Link, link_of
 
@@ -105,7 +105,7 @@ class Field:
     def _first(self, start: Any) -> Array:
         """The coefficients whose function is nearest to ``start`` at the points of Gauss's rule."""
         grids, weights = self._rule()
-        value = np.asarray(start(*grids) if callable(start) else start, dtype=float)
+        value = floats(start(*grids) if callable(start) else start)
         if not np.isfinite(value).all() or not self.link.holds(value):
             raise ProblemError(
                 "Field(start)",

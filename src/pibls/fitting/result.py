@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, floats
 from pibls.errors import ProblemError
 from pibls.fitting.anew import solution_at
 from pibls.fitting.compare import Comparison, compared, information
@@ -210,7 +210,7 @@ class Fit:
         _check_level(level)
         field = self._field(field)
         places = [self.unknowns.find(s, "function") for s in field.symbols]
-        arrays = np.broadcast_arrays(*(np.asarray(p, dtype=float) for p in points))
+        arrays = np.broadcast_arrays(*(floats(p) for p in points))
         phi = field.table([a.ravel() for a in arrays])
         value = phi @ self.descent.theta[places]
         C = self.covariance[np.ix_(places, places)]

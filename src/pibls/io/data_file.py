@@ -17,6 +17,7 @@ Columns are named, never computed; a number in the place of a column stands for 
 from __future__ import annotations
 
 import csv
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -36,7 +37,35 @@ from pibls.text import nearest
 
 KEYS = ("file", "of", "points", "values", "sigma", "where")
 FIT_KEYS = ("unknown", "loss", "tol", "starts")
-MAX_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of a CSV file by name, and the line of the file on which each row ends."""
+
+    path: FilePath
+    columns: Mapping[str, Array]
+    lines: Sequence[int]
+
+    def column(self, name: str) -> Array:
+        """A column of finite numbers."""
+        if name not in self.columns:
+            raise ProblemError(
+                f"{self.path}: {name}",
+                expected=f"one of the columns {', '.join(self.columns)}",
+                got=f"no column {name!r}",
+                remedy=nearest(name, self.columns) + "The first line of the file names the columns.",
+            )
+        column = self.columns[name]
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            raise ProblemError(
+                f"{self.path}: {name}",
+                expected="numbers",
+                got=f"something else in {len(bad)} rows, the first of them line {self.lines[bad[0]]}",
+                remedy="Leave rows without a measurement out.",
+            )
+        return column
 
 
 @dataclass(frozen=True)
@@ -59,9 +88,9 @@ class DataEntry:
             )
         path = folder / str(self.file) if file is None else file
         table = read_table(path)
-        keep = np.ones(len(next(iter(table.values()), [])), dtype=bool)
+        keep = np.ones(len(table.lines), dtype=bool)
         for name, (low, high) in self.where.items():
-            column = _column(table, name, path)
+            column = table.column(name)
             keep &= (column >= low) & (column <= high)
         if not keep.any():
             raise ProblemError(
@@ -70,14 +99,12 @@ class DataEntry:
                 got="none",
                 remedy="Look at where, and at the columns it names.",
             )
-        columns = [_column(table, v, path)[keep] for v in self.values]
-        points = {
-            c: _column(table, v, path)[keep] if isinstance(v, str) else v for c, v in self.points.items()
-        }
+        columns = [table.column(v)[keep] for v in self.values]
+        points = {c: table.column(v)[keep] if isinstance(v, str) else v for c, v in self.points.items()}
         values = columns[0] if len(columns) == 1 else np.array(columns)
         sigma: Any = self.sigma
         if isinstance(sigma, str):
-            sigma = np.broadcast_to(_column(table, sigma, path)[keep], values.shape)
+            sigma = np.broadcast_to(table.column(sigma)[keep], values.shape)
         return Data(self.expression, points, values, sigma=sigma)
 
 
@@ -89,35 +116,57 @@ class FitWish:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_table(path: FilePath) -> dict[str, Array]:
-    """The columns of a CSV file with one line of names."""
+def read_table(path: FilePath) -> Table:
+    """The columns of a CSV file with one line of names; lines without an entry are skipped."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row, _ in zip(csv.reader(stream), range(MAX_ROWS), strict=False) if any(row)]
+            return _read(csv.reader(stream), path)
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        named = isinstance(problem, OSError)
         raise ProblemError(
             str(path),
             expected="a CSV file that can be read",
             got=getattr(problem, "strerror", None) or str(problem),
-            remedy="Check the name.",
+            remedy="Check the name." if named else "Save it as CSV, with commas, in UTF-8.",
         ) from None
-    if len(rows) < 2:
-        raise ProblemError(
-            str(path), expected="a line of names, and numbers", got=f"{len(rows)} lines", remedy="Add them."
-        )  # fmt: skip
-    names = [n.strip() for n in rows[0]]
-    out: dict[str, list[float]] = {n: [] for n in names}
-    for line, row in enumerate(rows[1:], start=2):
+
+
+def _read(reader: Any, path: FilePath) -> Table:
+    rows = (row for row in reader if any(row))
+    names = [n.strip() for n in next(rows, [])]
+    _check_names(names, path)
+    # Eight bytes per number, whatever the length: a list of rows of text takes thirty times as much.
+    columns = [array("d") for _ in names]
+    lines = array("q")
+    for row in rows:
         if len(row) != len(names):
             raise ProblemError(
-                f"{path}, line {line}",
+                f"{path}, line {reader.line_num}",
                 expected=f"{len(names)} values",
                 got=f"{len(row)}",
                 remedy="Each row has a value for each name of the first line.",
             )
-        for name, text in zip(names, row, strict=True):
-            out[name].append(_number(text))
-    return {n: np.array(v) for n, v in out.items()}
+        lines.append(reader.line_num)
+        for column, text in zip(columns, row, strict=True):
+            column.append(_number(text))
+    if not lines:
+        got = f"{len(names)} names and no numbers" if names else "no line"
+        raise ProblemError(str(path), expected="a line of names, and numbers", got=got, remedy="Add them.")
+    table = {name: np.array(column) for name, column in zip(names, columns, strict=True) if name}
+    return Table(path, table, lines)
+
+
+def _check_names(names: Sequence[str], path: FilePath) -> None:
+    """A column without a name can never be asked for; two columns of one name would be confused."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if name and places.setdefault(name, place) != place:
+            raise ProblemError(
+                f"{path}, line of names",
+                expected="a different name for each column",
+                got=f"{name!r} for columns {places[name] + 1} and {place + 1}",
+                remedy="Rename or remove one of them.",
+            )
 
 
 def _number(text: str) -> float:
@@ -126,26 +175,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def _column(table: Mapping[str, Array], name: str, path: FilePath) -> Array:
-    if name not in table:
-        raise ProblemError(
-            f"{path}: {name}",
-            expected=f"one of the columns {', '.join(table)}",
-            got=f"no column {name!r}",
-            remedy=nearest(name, table) + "The first line of the file names the columns.",
-        )
-    column = table[name]
-    bad = np.flatnonzero(~np.isfinite(column))
-    if len(bad):
-        raise ProblemError(
-            f"{path}: {name}",
-            expected="numbers",
-            got=f"something else in {len(bad)} rows, the first of them line {bad[0] + 2}",
-            remedy="Leave rows without a measurement out.",
-        )
-    return column
 
 
 def read_entries(doc: Document, texts: Texts, problem: Problem) -> tuple[DataEntry, ...]:

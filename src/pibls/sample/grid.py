@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array, Mask
+from pibls.arrays import Array, Mask, floats
 from pibls.domain import Domain, box_of
 from pibls.errors import ProblemError
 from pibls.problem import within
@@ -67,7 +67,7 @@ def _axis(name: str, wanted: Any, low: float, high: float) -> Array:
     if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool) and wanted >= 2:
         return np.linspace(low, high, int(wanted))
     try:
-        values = np.asarray(wanted, dtype=float)
+        values = floats(wanted)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all() or (np.diff(values) <= 0).any():

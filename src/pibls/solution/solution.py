@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, floats
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
@@ -262,7 +262,7 @@ class Solution(SolutionDoors):
         try:
             if any(c is None for c in coordinates):
                 raise TypeError("None")
-            arrays = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in coordinates))
+            arrays = np.broadcast_arrays(*(floats(c) for c in coordinates))
         except (TypeError, ValueError) as reason:
             raise ProblemError(
                 call,
