@@ -305,7 +305,7 @@ solve, seen = pibls.solve, []
 def press_ctrl_c(progress):
     seen.append(progress)
     if len(seen) == 2:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(getattr(signal, NAME))
 
 pibls.solve = lambda *given, **more: solve(*given, **{**more, "callback": press_ctrl_c})
 from pibls.cli import main
@@ -313,12 +313,13 @@ main()
 """
 
 
-def test_ctrl_c_keeps_the_best_so_far(poisson: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_keeps_the_best_so_far(poisson: Path, tmp_path: Path, name: str, code: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PRESSED, "solve", str(poisson), "--tol", "1e-13"],
+        [sys.executable, "-c", f"NAME = {name!r}\n" + PRESSED, "solve", str(poisson), "--tol", "1e-13"],
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    assert done.returncode == 130, done.stderr
+    assert done.returncode == code, done.stderr
     assert "interrupted: the best solution so far was saved" in done.stderr
     assert "written" in done.stdout
     loaded = pibls.load(tmp_path / "problem.pibls")

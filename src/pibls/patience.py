@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from pibls.interruption import raise_lost
+
 _check: ContextVar[Callable[[str], None] | None] = ContextVar("pibls_patience", default=None)
 
 
@@ -18,6 +20,7 @@ def go_on(step: str = "") -> None:
 
     ``step``: what is about to be done, which will take about as long as it did the last times.
     """
+    raise_lost()
     check = _check.get()
     if check is not None:
         check(step)

@@ -38,7 +38,7 @@ app = typer.Typer(
 
 \b
 Exit codes: 0 solved to the tolerance; 1 not, what was found is written all the same; 2 something is
-wrong with the input or output; 130 interrupted, the best so far is written.
+wrong with the input or output; 130 interrupted (143 by SIGTERM), the best so far is written.
 """,
 )
 

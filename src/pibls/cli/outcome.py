@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from types import FrameType
 from typing import Any, NoReturn
 
 import typer
@@ -24,6 +25,7 @@ class Exit(IntEnum):
     NOT_CONVERGED = 1
     BAD_INPUT = 2
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class RefusedError(PiblsError):
@@ -36,6 +38,22 @@ err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 def leave(code: Exit) -> NoReturn:
     raise typer.Exit(int(code))
+
+
+def leave_interrupted(message: str) -> NoReturn:
+    """Say what was kept, and end with the code of the signal: 130 after SIGINT, 143 after SIGTERM."""
+    err.print(message, markup=False)
+    leave(Exit.TERMINATED if _terminated else Exit.INTERRUPTED)
+
+
+_terminated: list[int] = []
+"""The SIGTERM that has come, if one has."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """A batch system's SIGTERM does what Ctrl-C does."""
+    _terminated.append(number)
+    raise KeyboardInterrupt
 
 
 def refuse(message: str) -> NoReturn:
@@ -66,8 +84,7 @@ def explained(*, as_json_too: bool = False, interrupted: str = "interrupted") ->
     except OSError as problem:
         message = f"{problem.filename or 'standard output'}: {problem.strerror}"
     except KeyboardInterrupt:
-        err.print(interrupted, markup=False)
-        leave(Exit.INTERRUPTED)
+        leave_interrupted(interrupted)
     else:
         return
     if as_json_too:
@@ -83,6 +100,7 @@ def heard() -> Iterator[None]:
     """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         try:
             yield

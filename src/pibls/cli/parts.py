@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pibls.cli.outcome import Exit, RefusedError, err, leave
+from pibls.cli.outcome import Exit, RefusedError, leave, leave_interrupted
 
 if TYPE_CHECKING:
     from pibls.io import ProblemFile
@@ -60,6 +60,5 @@ def end(solution: Solution, kept: str) -> None:
     from pibls.status import Status
 
     if solution.status is Status.INTERRUPTED:
-        err.print(f"interrupted: {kept}", markup=False)
-        leave(Exit.INTERRUPTED)
+        leave_interrupted(f"interrupted: {kept}")
     leave(Exit.CONVERGED if solution.converged else Exit.NOT_CONVERGED)

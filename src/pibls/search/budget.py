@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from pibls.interruption import raise_lost
 from pibls.linalg.tree.engine import Share
 from pibls.patience import OutOfTimeError as OutOfTimeError
 from pibls.search.thresholds import LOOP
@@ -90,6 +91,7 @@ class Budget:
 
         ``until``: another time than the limit.
         """
+        raise_lost()
         limit, spent = self.time_limit if until is None else until, self.spent
         # Where nothing was found yet, what is nearly there is better than nothing.
         late = LOOP.slack if until is None and not self.history else 1.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pibls.diagnose.holes.holes import Around
+from pibls.interruption import delivered, raise_lost
 from pibls.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.boxed import boxed_in
@@ -133,9 +134,11 @@ class Search:
             self._begin()
             self.plans += more
             self._spend()
+            raise_lost()
         except KeyboardInterrupt:
             if self.found is None:
                 raise
+            delivered()
             self.status = Status.INTERRUPTED
         except OutOfTimeError:
             self.status = Status.TIME_LIMIT

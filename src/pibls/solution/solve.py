@@ -94,6 +94,7 @@ def solve(
             got=repr(callback),
             remedy="Write callback=print to see what it is called with.",
         )
+    from pibls.interruption import signals_kept
     from pibls.linalg.tree.distributed import engine_of
     from pibls.patience import asked
     from pibls.search import drive
@@ -115,13 +116,14 @@ def solve(
     request = drive.Request(
         tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers, added
     )
-    if not progress:
-        answer = drive.run(problem, request, callback)
-    else:
-        from pibls.search.progress import shown
+    with signals_kept():
+        if not progress:
+            answer = drive.run(problem, request, callback)
+        else:
+            from pibls.search.progress import shown
 
-        with shown(callback) as both:
-            answer = drive.run(problem, request, both)
+            with shown(callback) as both:
+                answer = drive.run(problem, request, both)
     seconds = time.perf_counter() - began
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import spread
+from pibls.interruption import delivered
 from pibls.linalg.threads import sensible_threads
 from pibls.patience import asked
 from pibls.problem import Inside, Region
@@ -191,6 +192,7 @@ class WindowPlan(Plan):
                 return None
             return replace(partial, stopped=LATE)
         except KeyboardInterrupt:
+            delivered()
             partial = follower.partial()
             if before is None and partial is not None:
                 self.best = self._judged(replace(partial, stopped="interrupted"), 0.0)

@@ -12,6 +12,7 @@ from pibls.arrays import Array
 from pibls.basis.polynomials.chebyshev import Chebyshev
 from pibls.basis.polynomials.radau import Radau
 from pibls.basis.quasi import spread
+from pibls.interruption import delivered
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Inside, Region
 from pibls.problem.forms.lowering import LoweredProblem
@@ -150,6 +151,7 @@ class OrbitPlan(Plan):
         except OutOfTimeError:
             return orbit.partial(LATE)
         except KeyboardInterrupt:
+            delivered()
             partial = orbit.partial("it was interrupted there")
             if partial is not None:
                 self.best = self._judged(partial, 0.0)
