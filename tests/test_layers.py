@@ -13,7 +13,7 @@ import pibls
 
 ROOT = Path(pibls.__file__).parent
 LAYERS = (
-    ("_version", "arrays", "errors", "interruption", "patience", "status"),
+    ("_version", "arrays", "errors", "interruption", "patience", "pickling", "status"),
     ("domain", "basis", "linalg"),
     ("problem",),
     ("space", "diagnose", "text"),

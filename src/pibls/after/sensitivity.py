@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pibls.problem.forms.linearised import linearised
 from pibls.problem.forms.lowering import lower
 from pibls.problem.parameters import find_parameter
 from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, compare, worst_of
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, KnownEstimate, compare, worst_of
 from pibls.solution import Solution
 from pibls.solution.solve import resolved, solve
 from pibls.space import Space, Summed
@@ -53,7 +53,7 @@ def sensitivity(solution: Solution, parameter: Any, time_limit: float | None = N
         return _by_solutions(solution, symbol, time_limit)
     of_it = linearised(problem, symbol, _solved(solution))
     found = solve(of_it, tol=solution.tol, seed=solution.seed, time_limit=time_limit)
-    return replace(found, estimator=_widened(found, solution))
+    return replace(found, estimator=_Widened(found, solution))
 
 
 def _by_differences(solution: Solution, symbol: Any) -> Solution:
@@ -77,16 +77,15 @@ def _by_differences(solution: Solution, symbol: Any) -> Solution:
     fourth = replace(found, weights=combined(_FOURTH))
     X = np.asarray(problem.domain.interior(512, np.random.default_rng(1)), dtype=float).T
 
-    def estimate() -> Any:
-        other = solution.error
-        share = _size(found) / max(_size(solution), np.finfo(float).tiny)
-        apart = max(float(np.abs(found[u](*X) - fourth[u](*X)).max()) for u in problem.unknowns)
-        left = 2 * share * other.max + 3 * apart
-        return replace(other, max=left, l2=left, each=(), pair=None)
-
-    excess = estimate().max / max(_size(found), np.finfo(float).tiny)
+    other = solution.error
+    share = _size(found) / max(_size(solution), np.finfo(float).tiny)
+    apart = max(float(np.abs(found[u](*X) - fourth[u](*X)).max()) for u in problem.unknowns)
+    left = 2 * share * other.max + 3 * apart
+    excess = left / max(_size(found), np.finfo(float).tiny)
     status = solution.status if excess <= solution.tol or not solution.converged else Status.FLOOR
-    return replace(found, estimator=estimate, status=status)
+    return replace(
+        found, estimator=KnownEstimate(replace(other, max=left, l2=left, each=(), pair=None)), status=status
+    )
 
 
 def _by_solutions(solution: Solution, symbol: Any, time_limit: float | None) -> Solution:
@@ -121,13 +120,13 @@ def _by_solutions(solution: Solution, symbol: Any, time_limit: float | None) -> 
     )
     if any(u.error.pair is None for u in near.values()):
         status = Status.FLOOR if worst.converged else worst.status
-        return replace(found, estimator=lambda: UNCHECKED, status=status)
+        return replace(found, estimator=KnownEstimate(UNCHECKED), status=status)
     other = quotient(_FOURTH, _second)
     where = Bench.of(lower(problem), problem.domain, solution.seed, solution.tol).where
     error = compare((space, w), other, len(problem.unknowns), where)
     fine = all(e.max <= solution.tol * s for e, s in zip(error.each, _sizes(found), strict=True))
     status = worst.status if fine or not worst.converged else Status.FLOOR
-    return replace(found, estimator=lambda: error, status=status)
+    return replace(found, estimator=KnownEstimate(error), status=status)
 
 
 def _second(solution: Solution) -> tuple[Space, Array]:
@@ -141,18 +140,31 @@ def _solved(solution: Solution) -> Callable[[Any], PointFunction]:
     """∂^α u ↦ its values: those of the solution."""
 
     def values_of(term: Any) -> PointFunction:
-        def values(*coordinates: Array) -> Array:
-            return np.asarray(solution.evaluate(term, *coordinates))
-
-        return values
+        return _Values(solution, term)
 
     return values_of
 
 
-def _widened(found: Solution, about: Solution) -> Callable[[], Any]:
+@dataclass(frozen=True)
+class _Values:
+    """An expression of a solution as a function of coordinate arrays."""
+
+    solution: Solution
+    term: Any
+
+    def __call__(self, *coordinates: Array) -> Array:
+        return np.asarray(self.solution.evaluate(self.term, *coordinates))
+
+
+@dataclass(frozen=True)
+class _Widened:
     """The estimate with the error of u in it: s = -L⁻¹ ∂L/∂k u is as wrong as u is, relative to its size."""
 
-    def estimate() -> ErrorEstimate:
+    found: Solution
+    about: Solution
+
+    def __call__(self) -> ErrorEstimate:
+        found, about = self.found, self.about
         own, sizes = found.error, _sizes(about)
         # What is zero as far as anyone can tell is measured against the others.
         sizes = np.where(sizes > about.tol * sizes.max(), sizes, max(sizes.max(), np.finfo(float).tiny))
@@ -169,8 +181,6 @@ def _widened(found: Solution, about: Solution) -> Callable[[], Any]:
             for e, size in zip(own.each or (own,), _sizes(found).tolist(), strict=False)
         ]
         return replace(worst_of(each), each=tuple(each) if own.each else (), pair=own.pair)
-
-    return estimate
 
 
 def _sizes(solution: Solution) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from pibls.arrays import Rng
 from pibls.domain.faces.cloud import Cloud
 from pibls.domain.faces.face import Boundary, Face, draw
 from pibls.domain.maps import Affine
+from pibls.pickling import DropsCaches, ImplementedFunction
 
 if TYPE_CHECKING:
     from pibls.domain.extrusion import Extrusion
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from pibls.domain.time import During
 
 
-class FullyKnown:
+class FullyKnown(DropsCaches):
     """A domain that answers all that the library asks: faces, the space without time, the time, leaves."""
 
     @property
@@ -177,12 +179,17 @@ def map_of(shape: Any, affine: Affine) -> Any:
 
 def asked(shape: Any) -> Any:
     """A condition that asks the shape itself, point by point, where there is no formula."""
-    from sympy.utilities.lambdify import implemented_function
-
-    def within_shape(*columns: Any) -> Any:
-        X = np.column_stack([np.ravel(c) for c in np.broadcast_arrays(*columns)]).astype(float)
-        return np.where(np.asarray(shape.contains(X)), 1.0, -1.0).reshape(np.shape(columns[0]))
-
-    function = implemented_function("within_shape", within_shape)
-    function.shape = shape  # whose boundary is where it changes
+    # Its values change on the boundary of the shape.
+    function = ImplementedFunction.of("within_shape", _WithinShape(shape), shape=shape)
     return function(*shape.coordinates) > 0
+
+
+@dataclass(frozen=True)
+class _WithinShape:
+    """1 inside of a shape, -1 outside."""
+
+    shape: Any
+
+    def __call__(self, *columns: Any) -> Any:
+        X = np.column_stack([np.ravel(c) for c in np.broadcast_arrays(*columns)]).astype(float)
+        return np.where(np.asarray(self.shape.contains(X)), 1.0, -1.0).reshape(np.shape(columns[0]))

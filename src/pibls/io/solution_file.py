@@ -27,7 +27,7 @@ from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
 from pibls.problem.breaks.materials import materials_of
-from pibls.search.judging.estimate import Norms
+from pibls.search.judging.estimate import KnownEstimate, Norms
 from pibls.solution import Solution
 from pibls.space import Pieces
 from pibls.status import Status
@@ -117,7 +117,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
         steps=header.whole("steps"),
         settings={k: rebuild_choice(v, name) for k, v in header.record("settings").values.items()},
         history=history,
-        estimator=lambda: estimate,
+        estimator=KnownEstimate(estimate),
         notes=notes,
     )
     _ = solution.error  # known from the start, so that the message tells it

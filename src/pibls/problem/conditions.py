@@ -16,6 +16,7 @@ from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
 from pibls.domain.checks.arguments import coordinate
 from pibls.errors import ProblemError
+from pibls.pickling import HoldsCallables
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.known import as_expression
 
@@ -48,7 +49,7 @@ def _name(u: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(HoldsCallables):
     """u = value.
 
     >>> import sympy as sp
@@ -73,7 +74,7 @@ class Dirichlet:
 
 
 @dataclass(frozen=True)
-class Neumann:
+class Neumann(HoldsCallables):
     """∂u/∂n = value, with the outward normal n."""
 
     u: Any
@@ -92,7 +93,7 @@ class Neumann:
 
 
 @dataclass(frozen=True)
-class Robin:
+class Robin(HoldsCallables):
     """alpha·u + beta·∂u/∂n = value."""
 
     u: Any
@@ -140,7 +141,7 @@ class Periodic:
 
 
 @dataclass(frozen=True)
-class Initial:
+class Initial(HoldsCallables):
     """u = value, or ∂ᵏu/∂tᵏ = value, at the start (t = t₀; the left end of an Interval in time)."""
 
     expression: Any

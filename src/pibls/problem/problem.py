@@ -121,6 +121,10 @@ class Problem(ProblemDoors):
         object.__setattr__(self, "derived", {})
         self._check_jumps()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled functions do not pickle, and are quickly made again.
+        return {**vars(self), "structure": {}, "derived": {}}
+
     @property
     def parameters(self) -> Mapping[Any, float]:
         """The parameters and their values."""

@@ -121,7 +121,7 @@ def attempt(
 def drawn(spec: Choice, bench: Bench, key: int) -> Space:
     """The space of a basis: shared by all unknowns, unless the basis knows better."""
     unknowns = bench.lowered.unknowns
-    if hasattr(spec, "frequencies"):
+    if hasattr(spec, "frequencies") and bench.pieced is None:
         kept = _frequencies(cast("Any", spec), len(bench.box), bench.seed, key)
         return Whole.shared(WaveBasis.over(bench.box, kept), unknowns)
     rng = bench.stream(1, key)

@@ -33,6 +33,7 @@ from pibls.search.judging.bench import Bench
 from pibls.search.judging.estimate import (
     UNCHECKED,
     ErrorEstimate,
+    KnownEstimate,
     Norms,
     at_least,
     compare,
@@ -104,7 +105,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
-        return _as_given(_given_bench(problem, request), request)
+        return _as_given(problem, request)
     if surplus := problem.once("surplus", lambda: _surplus(lowered, domain)):
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
@@ -188,7 +189,7 @@ def _nevertheless(
     answer = _searched(bench, request, few, None, divided=False)
     if unstable and answer.status.converged:
         return answer
-    return replace(answer, status=status, estimator=lambda: UNCHECKED, notes=answer.notes | notes)
+    return replace(answer, status=status, estimator=KnownEstimate(UNCHECKED), notes=answer.notes | notes)
 
 
 def _without(problem: Problem, surplus: list[Residual], request: Request, budget: Budget) -> Answer:
@@ -249,7 +250,7 @@ def _judged_by(
     if missed <= max(10.0 * request.tol, DEFAULT.small, clearly) or not np.isfinite(answer.estimator().max):
         return answer
     notes = answer.notes | {"told": {name: n.max for name, n in norms.items()}}
-    return replace(answer, status=Status.NO_SOLUTION, estimator=lambda: UNCHECKED, notes=notes)
+    return replace(answer, status=Status.NO_SOLUTION, estimator=KnownEstimate(UNCHECKED), notes=notes)
 
 
 def _bench(problem: Problem, request: Request, extra: Enrichment | None = None) -> Bench:
@@ -287,7 +288,7 @@ def _searched(
         error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
     scales = best.scales(best.best)
     notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
-    return _answer(best.best, search.status, lambda: error, tuple(budget.history), notes)
+    return _answer(best.best, search.status, KnownEstimate(error), tuple(budget.history), notes)
 
 
 def _lost(
@@ -314,25 +315,43 @@ def _lost(
     return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 
 
-def _as_given(bench: Bench, request: Request) -> Answer:
+def _as_given(problem: Problem, request: Request) -> Answer:
     """Exactly the given basis; the error is estimated when it is asked for."""
-    assert request.basis is not None
-    spec = bench.extra.joined(cast("BasisSpec", request.basis)) if bench.extra else request.basis
-    method = request.method
-    if method is None:
-        method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
+    bench, spec, method = _given(problem, request)
     found = attempt(bench, spec, request.points, method, key=0)
     status = found.outcome.status
     if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
         status = Status.UNRESOLVED
+    return _answer(found, status, SecondSolve(problem, request, found), (), {})
 
-    def error() -> ErrorEstimate:
+
+def _given(problem: Problem, request: Request) -> tuple[Bench, Choice, Method]:
+    assert request.basis is not None
+    bench, method = _given_bench(problem, request), request.method
+    spec = bench.extra.joined(cast("BasisSpec", request.basis)) if bench.extra else request.basis
+    if method is None:
+        method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
+    return bench, spec, method
+
+
+@dataclass(frozen=True)
+class SecondSolve:
+    """The estimator of a solution with a given basis: it solves once more, at another scale and seed."""
+
+    problem: Problem
+    request: Request
+    found: Attempt
+
+    def __call__(self) -> ErrorEstimate:
+        bench, spec, method = _given(self.problem, self.request)
         # At other points, too: given ones may be few.
-        second = attempt(replace(bench), rescaled(spec), request.points, method, key=1)
-        error = compare(found.function, second.function, bench.lowered.unknowns, bench.where)
-        return at_least(error, misfits(bench, found.residuals))
+        second = attempt(replace(bench), rescaled(spec), self.request.points, method, key=1)
+        error = compare(self.found.function, second.function, bench.lowered.unknowns, bench.where)
+        return at_least(error, misfits(bench, self.found.residuals))
 
-    return _answer(found, status, error, (), {})
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers belong to the process that solves.
+        return {**vars(self), "request": replace(self.request, engine=HERE, guess=None)}
 
 
 def rescaled(spec: Any) -> Choice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,11 +14,12 @@ from pibls.arrays import Array, floats
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
+from pibls.pickling import portable, state_of
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.forms.checks import checked_expression
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.lowering import Residual, lower_form
-from pibls.search.judging.estimate import ErrorEstimate, Norms
+from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms
 from pibls.solution.doors import SolutionDoors
 from pibls.space import Space
 from pibls.status import Status
@@ -57,6 +58,13 @@ class Solution(SolutionDoors):
     estimator: Callable[[], ErrorEstimate] = field(compare=False)
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
     """What else is to be said: how far an evolution came, from when on no digit is left."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        estimator = KnownEstimate(self.error) if "error" in vars(self) else portable(self.estimator)
+        return {**state_of(self), "estimator": estimator}
+
+    def __copy__(self) -> Solution:
+        return replace(self)
 
     @cached_property
     def error(self) -> ErrorEstimate:

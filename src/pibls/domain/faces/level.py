@@ -23,6 +23,7 @@ from pibls.domain.faces.patch import Patch
 from pibls.domain.faces.polyline import Polyline
 from pibls.domain.mesh import Triangles
 from pibls.errors import ProblemError, ShapeWarning
+from pibls.pickling import DropsCaches
 
 _SIDES = {2: (240, 480, 960, 1920), 3: (44, 88)}  # cells of the grid along each side
 _ISLAND_SIDE = {2: 64, 3: 24}  # … and of one around what is smaller than they
@@ -31,7 +32,7 @@ _MARGIN = 0.03  # how far the grid goes beyond the box
 _NEWTON = 8
 
 
-class Level:
+class Level(DropsCaches):
     """f and ∇f as functions of points; {f = 0} as faces of {f < 0}."""
 
     def __init__(self, expression: Any, coordinates: tuple[Any, ...], argument: str) -> None:

@@ -17,6 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex, PointFunction
 from pibls.errors import ProblemError
+from pibls.pickling import HoldsCallables
 from pibls.problem.breaks.switches import SWITCHING, Switch, point_sources, switches_in
 from pibls.problem.conditions import dn
 from pibls.problem.forms.checks import check_partials, check_terms
@@ -39,7 +40,7 @@ class Jet:
 
 
 @dataclass(frozen=True)
-class Datum:
+class Datum(HoldsCallables):
     """A Python function in an equation: its symbol, and the coordinates it is called with."""
 
     symbol: Any

@@ -6,10 +6,10 @@ from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, FunctionClass
-from sympy.utilities.lambdify import implemented_function
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.pickling import ImplementedFunction
 from pibls.problem.forms.checks import is_scalar
 
 
@@ -42,7 +42,7 @@ def known(function: PointFunction, *coordinates: Any) -> Any:
             remedy="Write known(function, x, y) with SymPy symbols.",
         )
     name = getattr(function, "__name__", type(function).__name__)
-    return implemented_function(name if name.isidentifier() else "known", function)(*coordinates)
+    return ImplementedFunction.of(name if name.isidentifier() else "known", function)(*coordinates)
 
 
 def is_known(application: Any) -> bool:

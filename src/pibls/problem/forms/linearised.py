@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
-from sympy.core.function import AppliedUndef, UndefinedFunction
+from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
+from pibls.pickling import ImplementedFunction
 from pibls.problem.breaks.planes import jumps, sides_of
 from pibls.problem.breaks.switches import switches_in
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn, residual_of
@@ -84,8 +85,8 @@ class _Linearisation:
         def fdiff(self_: Any, argindex: int = 1) -> Any:
             return self._applied(sp.Derivative(u, coordinates[argindex - 1]), solved)
 
-        made = UndefinedFunction(name, _imp_=staticmethod(solved(u)), fdiff=fdiff)
-        return made(*coordinates)
+        # fdiff does not pickle: it is needed only while the problem is stated.
+        return ImplementedFunction.of(name, solved(u), transient={"fdiff": fdiff})(*coordinates)
 
     def of(self, e: Any) -> Any:
         """∂e[u]/∂k + (∂e/∂u) s."""

@@ -33,6 +33,24 @@ def program(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..
     """
     if all(e.is_number for e in expressions):
         return Constants([float(e) for e in expressions])
+    return Compiled(tuple(arguments), tuple(expressions))
+
+
+class Compiled:
+    """Expressions as a compiled function, which is compiled again when it is unpickled."""
+
+    def __init__(self, arguments: tuple[Any, ...], expressions: tuple[Any, ...]) -> None:
+        self.arguments, self.expressions = arguments, expressions
+        self._function = _compiled(arguments, expressions)
+
+    def __call__(self, *values: Any) -> list[Any]:
+        return self._function(*values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compiled, (self.arguments, self.expressions)
+
+
+def _compiled(arguments: Sequence[Any], expressions: Sequence[Any]) -> Callable[..., list[Any]]:
     writer = _Writer({s: f"a{i}" for i, s in enumerate(arguments)})
     results = [writer.name(e) for e in expressions]
     head = ", ".join(f"a{i}" for i in range(len(arguments)))

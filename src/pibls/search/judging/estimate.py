@@ -80,6 +80,16 @@ UNCHECKED = ErrorEstimate(math.inf, math.inf, checked=False)
 
 
 @dataclass(frozen=True)
+class KnownEstimate:
+    """The estimator of a solution whose error is estimated already."""
+
+    error: ErrorEstimate
+
+    def __call__(self) -> ErrorEstimate:
+        return self.error
+
+
+@dataclass(frozen=True)
 class Norms:
     """The size of a residual on held-out points, absolute and relative to the terms it is made of."""
 

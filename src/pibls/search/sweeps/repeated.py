@@ -27,7 +27,7 @@ from pibls.problem import Problem, Region
 from pibls.problem.forms.lowering import LoweredProblem, lower
 from pibls.search.drive import Answer, rescaled
 from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate, Norms, Where, estimated
+from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms, Where, estimated
 from pibls.search.judging.probe import probed
 from pibls.search.sweeps.reduced import Reduced
 from pibls.search.thresholds import DEFAULT, REPEATED
@@ -294,7 +294,7 @@ class KeptForms:
             return None
         space = Whole.shared(self.sides[0].basis.basis, self.judge.unknowns)
         w = np.ascontiguousarray(w)
-        return Answer(space, w, status, residuals, steps, self.settings, (), lambda: error, {})
+        return Answer(space, w, status, residuals, steps, self.settings, (), KnownEstimate(error), {})
 
 
 def _place(problem: Problem) -> Array:

@@ -21,7 +21,7 @@ from pibls.problem.forms.lowering import lower
 from pibls.problem.forms.separated import separated_data
 from pibls.search.drive import Answer
 from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate, Norms, unknowns_at, worst_of
+from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms, unknowns_at, worst_of
 from pibls.search.thresholds import REPEATED
 from pibls.space import Space, Summed
 from pibls.status import Status
@@ -96,7 +96,7 @@ class Sums:
             return None
         space, w = _sum(c, [(s.space, s.weights) for s in self.solved])
         residuals = {name: _norms(c, [s.residuals[name] for s in self.solved]) for name in first.residuals}
-        return Answer(space, w, first.status, residuals, 1, first.settings, (), lambda: error, {})
+        return Answer(space, w, first.status, residuals, 1, first.settings, (), KnownEstimate(error), {})
 
 
 def _sum(c: Array, functions: Sequence[Function]) -> Function:
