@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -23,6 +22,7 @@ from pibls.basis.checks import positive_scale, whole
 from pibls.basis.protocol import Operator
 from pibls.basis.quasi import sobol
 from pibls.basis.sincos import cos_and_sin
+from pibls.caching import cached_property
 from pibls.errors import ProblemError
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import ExponentialBasis
 from pibls.basis.quasi import sobol
+from pibls.caching import cached_property
 from pibls.diagnose.corners.symbol import Complexes
 from pibls.diagnose.thresholds import LAYERS
 from pibls.domain import Boundary, Domain, faces_of, lengths_of, time_of

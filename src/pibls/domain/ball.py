@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import place_of, positive, several_coordinates, signed_in
 from pibls.domain.faces.arc import Arc
 from pibls.domain.faces.curve import Curve

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
 from pibls.domain.faces.face import Boundary, Face, draw
 from pibls.domain.faces.flat import FlatFace

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import pair_of_coordinates, place_of, positive, real_number, signed_in
 from pibls.domain.faces.arc import Arc
 from pibls.domain.faces.curve import Curve

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
 from pibls.domain.checks.audit import check_domain
 from pibls.domain.faces.cloud import Cloud

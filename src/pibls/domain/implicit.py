@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.box import Box
 from pibls.domain.csg import Combined, empty
 from pibls.domain.faces.face import Face

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, floats
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import several_coordinates, signed_in
 from pibls.domain.faces.face import Face, drawn_within
 from pibls.domain.faces.patch import Patch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import mentioned, pair_of_coordinates, signed_in
 from pibls.domain.checks.vertices import Ring, checked_rings, without_slits
 from pibls.domain.faces.arc import Arc

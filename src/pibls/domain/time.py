@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
 from pibls.domain.checks.audit import check_domain
 from pibls.domain.faces.extruded import Extruded

@@ -7,7 +7,6 @@ keeps what the data do not tell smooth; how much of it, the data say (`smoothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, floats
+from pibls.caching import cached_property
 from pibls.errors import ProblemError
 from pibls.fitting.link import Link, link_of
 

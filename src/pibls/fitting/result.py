@@ -3,12 +3,12 @@ r"""θ̂ ± t √C_kk: what the data say, and how surely."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from pibls.arrays import Array, floats
+from pibls.caching import cached_property
 from pibls.errors import ProblemError
 from pibls.fitting.anew import solution_at
 from pibls.fitting.compare import Comparison, compared, information

@@ -7,12 +7,12 @@ size, a quarter of the work, and exactly the same solution.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.linalg.matrix import Structured
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.linalg.protocol import Factorization

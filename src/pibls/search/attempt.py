@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.basis.waves import WaveBasis
+from pibls.caching import cached_property
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Region
 from pibls.search.counts import default_points

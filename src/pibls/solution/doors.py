@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from pibls.caching import cached_property
 
 if TYPE_CHECKING:
     from pibls.after.goals import Goal

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, floats
+from pibls.caching import cached_property
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError

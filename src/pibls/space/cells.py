@@ -3,13 +3,13 @@ r"""u(x) = u_c(x) for x in the cell c: a space of its own in each cell of a tree
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
+from pibls.caching import cached_property
 from pibls.problem import Jet
 from pibls.space.protocol import Located, Parted, by_part
 from pibls.space.tree import CellTree

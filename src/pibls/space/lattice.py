@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import Products
+from pibls.caching import cached_property
 from pibls.problem import Jet
 from pibls.space.protocol import Located
 

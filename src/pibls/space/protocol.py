@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis import BasisSpec
+from pibls.caching import cached_property
 from pibls.problem import Jet
 
 if TYPE_CHECKING:

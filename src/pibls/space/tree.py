@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.caching import cached_property
 
 Side = tuple[tuple[float, float], ...]
 

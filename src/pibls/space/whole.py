@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import Basis
 from pibls.basis.protocol import Operator, operated, seen_from, summed
+from pibls.caching import cached_property
 from pibls.patience import go_on
 from pibls.problem import Jet
 from pibls.space.protocol import Space

@@ -3,12 +3,12 @@ r"""u(x, t) = u_i(x, t) for t in the window (t_i, t_{i+1}): one function over ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.problem import Jet
 from pibls.space.protocol import Located, Parted, Space, by_part
 from pibls.space.stacked import Stacked

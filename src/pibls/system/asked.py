@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.linalg.matrix import Matrix, norms
 from pibls.problem.forms.lowering import Residual
 from pibls.space import Space

@@ -8,12 +8,12 @@ half of the places are asked, and the two kinds are solved for apart (`linalg.ev
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain import Boundary, Domain, box_of
 from pibls.linalg.even_odd import EvenOdd
 from pibls.problem import Region

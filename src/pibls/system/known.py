@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.protocol import Operator
+from pibls.caching import cached_property
 from pibls.errors import ProblemError
 from pibls.problem import Region
 from pibls.problem.forms.lowering import Residual

@@ -8,13 +8,13 @@ knows no others than its own, which is what makes matrices of them sparse.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.product import legendre
 from pibls.basis.polynomials.splines import Splines, gauss_table
+from pibls.caching import cached_property
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ ends. Where the function repeats itself the two ends meet too, and there are no 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.basis.polynomials.nodes import held_at, jacobi, nodes_of, weights_of
 from pibls.basis.polynomials.product import legendre
+from pibls.caching import cached_property
 
 
 @lru_cache(maxsize=512)

@@ -7,7 +7,6 @@ Polynomials, whole waves where the solution repeats itself, or polynomials in pi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from pibls.arrays import Array
 from pibls.basis.polynomials.nodes import held_at, nodes_of, weights_of
 from pibls.basis.polynomials.product import legendre, waves
 from pibls.basis.polynomials.splines import Splines
+from pibls.caching import cached_property
 
 WHOLE = (-1.0, 1.0)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.singular.powers import expanded
 from pibls.basis.singular.tips import falling, grown
+from pibls.caching import cached_property
 
 _SLOWEST = 1e-300
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.joined import JoinedBasis
 from pibls.basis.protocol import Basis
 from pibls.basis.singular.powers import NEAREST, PowersBasis, expanded
+from pibls.caching import cached_property
 
 
 @dataclass(frozen=True)

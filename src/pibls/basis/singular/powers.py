@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import comb, perm
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
+from pibls.caching import cached_property
 
 NEAREST = 1e-10  # of the length R: no derivative is taken nearer to the corner
 ZERO = 1e-120

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import comb
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.singular.bessel import Regular
 from pibls.basis.singular.powers import NEAREST, ZERO, expanded
+from pibls.caching import cached_property
 
 _BESIDE = 1e-6  # of the length R
 

@@ -13,13 +13,13 @@ import cmath
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import MultiIndex
 from pibls.basis.singular.powers import expanded
+from pibls.caching import cached_property
 from pibls.diagnose.corners.symbol import Complexes, Symbol, falling
 from pibls.diagnose.thresholds import PENCIL, SINGULAR
 from pibls.patience import go_on

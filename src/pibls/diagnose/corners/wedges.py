@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.singular.polar import PolarBasis
 from pibls.basis.singular.powers import PowersBasis
+from pibls.caching import cached_property
 from pibls.diagnose.corners.ends import End, has_corners, meetings, opened
 from pibls.diagnose.corners.pencil import CornerPower, Pencil, Sector, Tie
 from pibls.diagnose.corners.symbol import Row, Symbol, symbol_of

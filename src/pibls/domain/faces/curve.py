@@ -5,12 +5,12 @@ A shape gives its curves; `Arc` makes faces of them, whole or in part.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.domain.integrals.gauss import slopes
 
 _NEWTON = 6

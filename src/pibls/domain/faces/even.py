@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 
 _PER_PIECE = 2  # steps of the quadrature
 _GAUSS = np.polynomial.legendre.leggauss(6)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cached_property
 from itertools import permutations
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.faces.arc import Arc
 from pibls.domain.faces.face import Face, bisected
 from pibls.domain.faces.finer import Sieve, unseen

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import product
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.faces.face import Face
 
 _AT = (0.02, 0.5, 0.98)  # where a cell of the parameters is looked at, along each

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.domain.box import Box
 from pibls.domain.faces.face import ON, Boundary, Face, Keep
 from pibls.domain.frame import owned

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Mask, Numbers
+from pibls.caching import cached_property
 from pibls.domain.faces.face import Face
 from pibls.domain.pieces.cuts import CutLine
 from pibls.domain.protocol import Domain, box_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from pibls.arrays import Numbers
+from pibls.caching import cached_property
 from pibls.linalg.tree.engine import HERE, BytesAsked, Engine
 from pibls.linalg.tree.fronts import FrontPlan, planned
 

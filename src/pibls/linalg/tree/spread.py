@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.caching import cached_property
 from pibls.linalg.matrix import Matrix, Structured
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout

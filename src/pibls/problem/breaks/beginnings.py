@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import comb
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.problem.breaks.laws import law_at
 from pibls.problem.breaks.planes import SwitchBox
 from pibls.problem.forms.form import Form, Jet

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import Array, Numbers
+from pibls.caching import cached_property
 from pibls.domain import Domain, Face, box_of, faces_of, space_of, time_of
 from pibls.domain.faces.extruded import Extruded
 from pibls.domain.faces.level import Level

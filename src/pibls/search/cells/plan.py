@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Mask
+from pibls.caching import cached_property
 from pibls.linalg.threads import sensible_threads
 from pibls.linalg.tree.engine import TooLargeError
 from pibls.search.attempt import Attempt, judge, misfits

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.search.cells.divided import Reference
 from pibls.search.thresholds import DEFAULT, SIZES
 from pibls.space import Cells, CellTree, Node

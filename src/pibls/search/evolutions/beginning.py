@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.caching import cached_property
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.chain import Places

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.basis.polynomials.product import ProductBasis
+from pibls.caching import cached_property
 from pibls.domain.integrals.gauss import Rule
 from pibls.problem.forms.lowering import Residual
 from pibls.search.evolution import Evolution, assigned

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.search.evolutions.beginning import Beginning, State, moved
 from pibls.search.evolutions.chain import Places
 from pibls.search.evolutions.followed import Demand, Followed, Window

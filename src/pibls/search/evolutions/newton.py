@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.linalg.krylov import gmres
 from pibls.linalg.shifted import Shifted
 from pibls.patience import go_on

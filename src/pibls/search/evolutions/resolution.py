@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.product import wave_sums
 from pibls.basis.polynomials.strand import WHOLE, Strand
+from pibls.caching import cached_property
 from pibls.space import CellTree
 
 _MANY = 65  # waves that a Fourier transform adds up faster than a table

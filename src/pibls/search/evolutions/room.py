@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis import Annular, Basis, JoinedBasis
 from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import halton
+from pibls.caching import cached_property
 from pibls.diagnose.holes.holes import holes_of
 from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
 from pibls.domain.integrals.gauss import Rule

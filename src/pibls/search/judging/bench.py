@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.diagnose.ripples import shortest
 from pibls.domain import Domain, box_of
 from pibls.linalg.tree.engine import HERE, Engine

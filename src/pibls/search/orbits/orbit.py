@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis.polynomials.chebyshev import ChebyshevBasis
 from pibls.basis.polynomials.radau import Radau
+from pibls.caching import cached_property
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import Demand
 from pibls.search.evolutions.march import SHORT, Course, follow, left_by_newton

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from pibls.arrays import Array
 from pibls.basis import BasisSpec
 from pibls.basis.quasi import sobol
+from pibls.caching import cached_property
 from pibls.diagnose.holes.holes import Around, holes_in
 from pibls.diagnose.thresholds import ENDS, JUNCTIONS
 from pibls.domain import Boundary, box_of, lengths_of, time_of

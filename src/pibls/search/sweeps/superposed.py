@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 
 from pibls.arrays import Array
+from pibls.caching import cached_property
 from pibls.problem import Problem
 from pibls.problem.forms.lowering import lower
 from pibls.problem.forms.separated import separated_data

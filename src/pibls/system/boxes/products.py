@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex
 from pibls.basis.polynomials.splines import Splines
+from pibls.caching import cached_property
 from pibls.domain import Domain
 from pibls.linalg.kronecker import along
 from pibls.problem.forms.lowering import Residual

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.caching import cached_property
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout
 from pibls.linalg.tree.spread import Spread

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array, Complex, MultiIndex
+from pibls.caching import cached_property
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.system.boxes.nearest import SAME, Span, nearest_sum
 from pibls.system.evolutions.frame import Frame

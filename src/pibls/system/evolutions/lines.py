@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, MultiIndex, Numbers
+from pibls.caching import cached_property
 from pibls.linalg.shifted import Dense, SparseParts
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import Residual

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pibls.arrays import Array, Complex, Numbers
+from pibls.caching import cached_property
 
 
 @dataclass(frozen=True)
