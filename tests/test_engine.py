@@ -161,9 +161,9 @@ def test_an_interruption_ends_it(client: Any) -> None:
     done: list[pibls.Progress] = []
 
     def interrupt(now: pibls.Progress) -> None:
-        if now.share is None:
+        if now.share is None and now.nodes > 0:  # an attempt, not a sign of life on a slow machine
             done.append(now)
-        elif done and now.share.tasks > 0:
+        elif done and now.share is not None and now.share.tasks > 0:
             raise KeyboardInterrupt  # what Ctrl-C does, also where the signal is ignored
 
     with pytest.warns(pibls.ConvergenceWarning, match="Interrupted"):
