@@ -24,6 +24,7 @@ SLOW = (
     "tests/test_damaged_files.py::test_every_byte_counts",  # 4
     "tests/test_engine.py::test_the_same_bits",  # 40, 35
     "tests/test_engine.py::test_the_whole_way",  # 36
+    "tests/test_interface_coupling.py::test_all_kinds_elsewhere",  # 72 problems of 2 s
     # Many hundreds of inputs, or peers that are trained.
     "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",

@@ -25,7 +25,7 @@ from pibls.problem.demands import (
     find_unknowns,
 )
 from pibls.problem.doors import ProblemDoors
-from pibls.problem.forms.flux import Divergence, grad, written_out
+from pibls.problem.forms.flux import Divergence, grad, orders_in, written_out
 from pibls.problem.forms.form import Delta, Language
 from pibls.problem.forms.functions import Stated, check_functions, split_functions
 from pibls.problem.parameters import changed, check_used, read_parameters
@@ -103,8 +103,9 @@ class Problem(ProblemDoors):
         values = read_parameters(parameters, domain.coordinates, unknowns)
         language = Language(tuple(domain.coordinates), time, unknowns, tuple(values))
         check_used(values, [*residuals, *(c.residual(language.coordinates) for c in conditions)])
+        orders = orders_in(residuals, language.coordinates)
         interior = tuple(
-            language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}")
+            language.equation(r, "equation" if len(residuals) == 1 else f"equation {i + 1}", orders)
             for i, r in enumerate(residuals)
         )
         check_interior(interior, unknowns)

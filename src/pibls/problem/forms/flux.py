@@ -7,12 +7,13 @@ stand until the problem reads them here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
 from pibls.problem.breaks.switches import SWITCHING
 from pibls.problem.forms.checks import is_scalar
@@ -114,6 +115,32 @@ def _outermost(e: Any) -> Iterator[Any]:
         return
     for part in e.args:
         yield from _outermost(part)
+
+
+Orders = Mapping[Any, tuple[MultiIndex, int]]
+"""For each unknown its highest order by each coordinate, and in all."""
+
+
+def orders_in(expressions: Iterable[Any], coordinates: Sequence[Any]) -> Orders:
+    """The orders of the unknowns in a system of equations."""
+    found: dict[Any, tuple[MultiIndex, int]] = {}
+
+    def visit(e: Any, outer: MultiIndex) -> None:
+        if isinstance(e, sp.Derivative):
+            counts = {c: int(n) for c, n in e.variable_count if n.is_Integer}
+            own = (counts.get(c, 0) for c in coordinates)
+            visit(e.expr, tuple(n + m for n, m in zip(outer, own, strict=True)))
+        elif isinstance(e, AppliedUndef):
+            each, total = found.get(e, ((0,) * len(outer), 0))
+            most = tuple(max(n, m) for n, m in zip(each, outer, strict=True))
+            found[e] = most, max(total, sum(outer))
+        else:
+            for part in e.args:
+                visit(part, outer)
+
+    for e in expressions:
+        visit(e, (0,) * len(coordinates))
+    return found
 
 
 _FLAT = (sp.floor, sp.ceiling, sp.sign, sp.Heaviside)

@@ -21,7 +21,15 @@ from pibls.pickling import HoldsCallables
 from pibls.problem.breaks.switches import SWITCHING, Switch, point_sources, switches_in
 from pibls.problem.conditions import dn
 from pibls.problem.forms.checks import check_partials, check_terms
-from pibls.problem.forms.flux import continuous, expanded, fluxes_in, joined, written_out
+from pibls.problem.forms.flux import (
+    Orders,
+    continuous,
+    expanded,
+    fluxes_in,
+    joined,
+    orders_in,
+    written_out,
+)
 from pibls.problem.forms.functions import replaced
 from pibls.problem.forms.known import implementation, is_known, is_shape
 from pibls.problem.forms.split import split
@@ -148,8 +156,11 @@ class Language:
         """The coordinates without time."""
         return tuple(c for c in self.coordinates if c != self.time)
 
-    def form(self, residual: Any, name: str) -> Form:
-        """The form of one residual expression; raises ProblemError where it cannot be understood."""
+    def form(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
+        """The form of one residual expression; raises ProblemError where it cannot be understood.
+
+        ``orders`` are those of the unknowns in all equations together, by default in this one alone.
+        """
         expression = written_out(_in_range(replaced(residual, self.functions)), self.space, name)
         expression = self._expand_normals(expression, self.variables)
         fluxes = [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
@@ -158,7 +169,8 @@ class Language:
         _check_smooth(fluxes, name)
         form = self._read(expression.xreplace({f: expanded(f) for f in fluxes}), name)
         outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
-        highest = [self.written(j) for j in outside.jets if _is_highest(j, form.jets)]
+        orders = orders_in([expression], self.coordinates) if orders is None else orders
+        highest = [self.written(j) for j in outside.jets if _is_highest(j, *orders[self.unknowns[j.unknown]])]
         terms = joined(expression, fluxes, highest, name)
         parts = continuous(terms, self.coordinates)
         held = tuple(Flux(axis, self._read(_flat(e), "flux"), first) for axis, e, first in parts)
@@ -195,9 +207,9 @@ class Language:
         back = {b: a for a, b in there.items()}
         return expression.xreplace({term: term.xreplace(there).doit().xreplace(back) for term in bad})
 
-    def equation(self, residual: Any, name: str) -> Form:
+    def equation(self, residual: Any, name: str, orders: Orders | None = None) -> Form:
         """The form of a residual that is to be solved, not only evaluated: it must have partials."""
-        form = self.form(residual, name)
+        form = self.form(residual, name, orders)
         check_partials(form.rest, {s: self.written(jet) for jet, s in form.nonlinear}, name)
         return form
 
@@ -338,10 +350,13 @@ def _form(
     )
 
 
-def _is_highest(jet: Jet, among: tuple[Jet, ...]) -> bool:
-    """Whether some coordinate is differentiated by as often as anywhere for this unknown."""
-    mine = [j.alpha for j in (jet, *among) if j.unknown == jet.unknown]
-    return any(n > 0 and n == max(alpha[i] for alpha in mine) for i, n in enumerate(jet.alpha))
+def _is_highest(jet: Jet, each: MultiIndex, total: int) -> bool:
+    """Whether no equation has a higher derivative of this unknown, along some coordinate or in all.
+
+    A lower one is bounded where the unknown is continuous: of (k u')' + a w' = 0 with w'' in another equation
+    it is k u' alone that is continuous.
+    """
+    return 0 < total == sum(jet.alpha) or any(0 < n == m for n, m in zip(jet.alpha, each, strict=True))
 
 
 def _flat(expression: Any) -> Any:
