@@ -26,6 +26,11 @@ def go_on(step: str = "") -> None:
         check(step)
 
 
+def check_deadline() -> None:
+    """Between two parts of a step: raise where the time is over, or an interruption was lost."""
+    go_on()
+
+
 @contextmanager
 def asked(check: Callable[[str], None] | None) -> Iterator[None]:
     """A context in which `go_on` calls ``check``; None: whatever is done there may take its time."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.linalg.matrix import Matrix, as_matrix, norms
+from pibls.linalg.panels import geqrf
 from pibls.linalg.protocol import Factorization
 
 
@@ -58,7 +59,7 @@ def _full(B: Array, cond: float) -> tuple[Reflectors | None, Reflectors, Numbers
     n, m = B.shape
     tall: Reflectors | None = None
     if n > 1.1 * m:
-        tall = lapack.dgeqrf(B, lwork=_work(m), overwrite_a=True)[:2]
+        tall = geqrf(B, _work(m))
         B = np.triu(tall[0][:m])
     qr, pivots, tau, _, _ = lapack.dgeqp3(np.asfortranarray(B), lwork=_work(m), overwrite_a=True)
     rank = _rank(qr, cond)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from pibls.arrays import Array, Numbers
 from pibls.linalg.even_odd import EvenOddFactorization
 from pibls.linalg.matrix import Matrix, as_matrix, norms
+from pibls.linalg.panels import tpmqrt, tpqrt, trtrs
 from pibls.linalg.pivoted_qr import Reflectors
 from pibls.linalg.streamed_qr import StreamedFactorization
 from pibls.linalg.tree import block_qr
@@ -54,9 +54,7 @@ class RidgeQR:
         # Reflections do not mind how long a column is: to scale the ridge is to scale the columns.
         ridge = np.zeros((m, m), order="F")
         ridge.ravel(order="F")[:: m + 1] = cond * np.sqrt(m) * norms(B, 0)
-        R, V, T, _ = lapack.dtpqrt(
-            0, min(max(m // _PANEL, 8), 32, m), ridge, B, overwrite_a=True, overwrite_b=True
-        )
+        R, V, T = tpqrt(ridge, B, min(max(m // _PANEL, 8), 32, m))
         return RidgeQRFactorization(rows, scale, R, (V, T))
 
 
@@ -97,14 +95,12 @@ class RidgeQRFactorization:
         V, T = self.reflectors
         top = np.zeros((self.rank, mean.shape[1]), order="F")
         scaled = np.asfortranarray(mean / self.row_scale[:, None])
-        top, _, _ = lapack.dtpmqrt(0, V, T, top, scaled, side="L", trans="T")
-        w, _ = lapack.dtrtrs(self.triangle, top)
-        return np.asarray(w).reshape((-1, *b.shape[1:]))
+        top, _ = tpmqrt(V, T, top, scaled, "T")
+        return trtrs(self.triangle, top).reshape((-1, *b.shape[1:]))
 
     def leverage(self, values: Array) -> Array:
         """‖R⁻ᵀ a‖ for each row a of ``values``: how far a·w may move per unit of residual."""
-        y, _ = lapack.dtrtrs(self.triangle, values.T, trans=1)
-        return np.asarray(np.linalg.norm(y, axis=0))
+        return np.asarray(np.linalg.norm(trtrs(self.triangle, values.T, trans=1), axis=0))
 
     def influence(self, values: Array, changes: Array) -> Array:
         """Σᵢ|∂(a·w)/∂bᵢ| cᵢ for each row a of ``values``: how far ``changes`` of b may move a·w together."""
@@ -112,10 +108,10 @@ class RidgeQRFactorization:
 
     def pulled(self, values: Array) -> Array:
         """∂(a·w)/∂b for each row a of ``values``, (values, rows)."""
-        y, _ = lapack.dtrtrs(self.triangle, values.T, trans=1)
+        y = trtrs(self.triangle, values.T, trans=1)
         V, T = self.reflectors
         below = np.zeros((len(self.row_scale), len(values)), order="F")
-        _, below, _ = lapack.dtpmqrt(0, V, T, np.asfortranarray(y), below, side="L", trans="N")
+        _, below = tpmqrt(V, T, np.asfortranarray(y), below, "N")
         return np.asarray(below.T / self.row_scale)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.linalg.panels import tpqrt
 from pibls.linalg.protocol import Factorization
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ F = TypeVar("F", bound=Factorization)
 
 def reduced(A: Rows, b: Array, scale: Array) -> tuple[Array, Array]:
     """R (m, m) and c (m,) of diag(1/scale)·[A | b]."""
-    from scipy.linalg import lapack
-
     m = A.shape[1]
     R = np.zeros((m + 1, m + 1), order="F")
     start = 0
@@ -40,7 +39,7 @@ def reduced(A: Rows, b: Array, scale: Array) -> tuple[Array, Array]:
         B = np.empty((len(block), m + 1), order="F")
         np.divide(block, scale[rows, None], out=B[:, :m])
         np.divide(b[rows], scale[rows], out=B[:, m])
-        R = lapack.dtpqrt(0, min(_BLOCK, m + 1), R, B, overwrite_a=True, overwrite_b=True)[0]
+        R = tpqrt(R, B, min(_BLOCK, m + 1))[0]
     return np.triu(R[:m, :m]), R[:m, m].copy()
 
 

@@ -89,22 +89,26 @@ class Budget:
     def check(self, step: str = "", until: float | None = None) -> None:
         """Called on the way of an attempt: raise where the time is over, and do not be silent for long.
 
+        ``step``: what is about to be done, if it has a name; without one it is in the middle of a step.
         ``until``: another time than the limit.
         """
         raise_lost()
         limit, spent = self.time_limit if until is None else until, self.spent
         # Where nothing was found yet, what is nearly there is better than nothing.
         late = LOOP.slack if until is None and not self.history else 1.0
-        before, began = self._asked
-        self._steps[before] = self._steps.get(before, (0.0, 0.0))[1], spent - began
-        self._asked = step, spent
-        # The same step takes about as long as it did: two of them tell.
-        ahead = min(self._steps.get(step, (0.0, 0.0)))
+        ahead = self._ahead(step, spent) if step else 0.0
         if limit is not None and (spent > late * limit or spent + ahead > LOOP.slack * limit):
             raise OutOfTimeError
         if self.callback is not None and self.spent > self._told + LOOP.silence:
             last = self.history[-1] if self.history else Progress(0, 0.0, None, 0.0)
             self._pass_on(replace(last, seconds=self.spent, expected=None))
+
+    def _ahead(self, step: str, spent: float) -> float:
+        """How long a step will take: about as long as it did the last two times."""
+        before, began = self._asked
+        self._steps[before] = self._steps.get(before, (0.0, 0.0))[1], spent - began
+        self._asked = step, spent
+        return min(self._steps.get(step, (0.0, 0.0)))
 
     def tell(self, now: Progress) -> None:
         """Remember, and pass on."""

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.linalg.panels import tpmqrt, tpqrt
 
 _PANEL = 64  # columns eliminated at once where rows begin among them: enough for products of matrices
 _BLOCK, _WIDER, _WIDE = 12, 24, 192  # columns whose reflectors are multiplied out; more of many columns
@@ -31,23 +32,17 @@ class Below:
     @classmethod
     def of(cls, triangle: Array, B: Array) -> Below:
         """Q of [triangle; B], which becomes the new triangle; B, in Fortran's order, becomes part of Q."""
-        from scipy.linalg import lapack
-
         if not B.size:
             return cls(B, np.empty((0, len(triangle)), order="F"))
         block = min(_BLOCK if len(triangle) < _WIDE else _WIDER, len(triangle))
-        R, V, T, _ = lapack.dtpqrt(0, block, triangle, B, overwrite_a=1, overwrite_b=1)
+        R, V, T = tpqrt(triangle, B, block)
         triangle[:] = R  # where it was not done in place
         return cls(V, T)
 
     def turn(self, above: Array, below: Array) -> None:
         """Qᵀ of some columns, in the rows of the triangle and below, in place."""
-        from scipy.linalg import lapack
-
         if self.V.size and above.size:
-            above[:], below[:], _ = lapack.dtpmqrt(
-                0, self.V, self.T, above, below, trans="T", overwrite_a=1, overwrite_b=1
-            )
+            above[:], below[:] = tpmqrt(self.V, self.T, above, below, "T")
 
 
 @dataclass(frozen=True)

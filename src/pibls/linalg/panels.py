@@ -1,0 +1,106 @@
+r"""[R; B] = Q [R'; 0] panel by panel, with the deadline checked between two panels.
+
+LAPACK's triangular-pentagonal tpqrt, tpmqrt and trtrs cannot be interrupted: with 4,000 columns one call
+takes half a minute. Factorisations that take longer than a moment are therefore cut into panels of columns,
+and what stands beside a panel into groups of columns. Both are matrix-matrix products all the same, and the
+factors have the form that one call gives. The cuts depend on the sizes alone: same matrix, same result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from pibls.arrays import Array
+from pibls.patience import check_deadline
+
+MOMENT = 1e9
+"""Operations between two checks: 0.05 s of one core that has nothing else to do, 0.3 s beside five others."""
+_WIDTH = 128
+"""Columns of a panel: 64 and 256 take as long (2,000 and 4,000 columns)."""
+
+
+def tpqrt(R: Array, B: Array, block: int) -> tuple[Array, Array, Array]:
+    """The triangle R', V and T of [R; B]; R and B, in Fortran's order, are overwritten.
+
+    ``block``: how many reflectors LAPACK multiplies out at a time.
+    """
+    rows, columns = B.shape
+    if 2.0 * rows * columns**2 <= MOMENT:
+        R, V, T, _ = lapack.dtpqrt(0, block, R, B, overwrite_a=True, overwrite_b=True)
+        return R, V, T
+    width = _panel(rows, block)
+    T = np.empty((block, columns), order="F")
+    for left in range(0, columns, width):
+        check_deadline()
+        here = slice(left, min(left + width, columns))
+        size = here.stop - left
+        triangle, V, turn, _ = lapack.dtpqrt(
+            0, min(block, size), np.asfortranarray(R[here, here]), B[:, here], overwrite_b=True
+        )
+        R[here, here], B[:, here] = triangle, V
+        T[: len(turn), here] = turn
+        T[len(turn) :, here] = 0.0
+        for beside in _groups(here.stop, columns, 4.0 * rows * size):
+            check_deadline()
+            R[here, beside], B[:, beside], _ = lapack.dtpmqrt(
+                0, V, turn, np.asfortranarray(R[here, beside]), B[:, beside], trans="T", overwrite_b=True
+            )
+    return R, B, T
+
+
+def tpmqrt(V: Array, T: Array, above: Array, below: Array, trans: str) -> tuple[Array, Array]:
+    """Q or Qᵀ of [above; below], which are overwritten where they are in Fortran's order."""
+    rows, columns = V.shape
+    each = 4.0 * rows * columns
+    if each * above.shape[1] <= MOMENT:
+        above, below, _ = lapack.dtpmqrt(0, V, T, above, below, trans=trans, overwrite_a=1, overwrite_b=1)
+        return above, below
+    for some in _groups(0, above.shape[1], each):
+        check_deadline()
+        above[:, some], below[:, some], _ = lapack.dtpmqrt(
+            0, V, T, above[:, some], below[:, some], trans=trans, overwrite_a=1, overwrite_b=1
+        )
+    return above, below
+
+
+def trtrs(R: Array, b: Array, trans: int = 0) -> Array:
+    """R⁻¹ b or R⁻ᵀ b of several columns b."""
+    each = float(len(R)) ** 2
+    if each * b.shape[1] <= MOMENT:
+        return np.asarray(lapack.dtrtrs(R, b, trans=trans)[0])
+    out = np.empty_like(b, order="F")
+    for some in _groups(0, b.shape[1], each):
+        check_deadline()
+        out[:, some] = lapack.dtrtrs(R, b[:, some], trans=trans)[0]
+    return out
+
+
+def geqrf(A: Array, work: int) -> tuple[Array, Array]:
+    """Reflectors and their factors of A = QR; A, in Fortran's order, is overwritten."""
+    rows, columns = A.shape
+    if 2.0 * rows * columns**2 <= MOMENT:
+        A, tau, _, _ = lapack.dgeqrf(A, lwork=work, overwrite_a=True)
+        return A, tau
+    tau = np.zeros(min(rows, columns))
+    for left in range(0, len(tau), _WIDTH):
+        check_deadline()
+        here, below = slice(left, min(left + _WIDTH, len(tau))), slice(left, rows)
+        panel, some, _, _ = lapack.dgeqrf(A[below, here], lwork=work)
+        A[below, here], tau[here] = panel, some
+        for beside in _groups(here.stop, columns, 4.0 * (rows - left) * _WIDTH):
+            check_deadline()
+            A[below, beside], _, _ = lapack.dormqr("L", "T", panel, some, A[below, beside], lwork=work)
+    return A, tau
+
+
+def _panel(rows: int, block: int) -> int:
+    """Columns of a panel: a multiple of the block, a moment's work at most."""
+    most = min(_WIDTH, int(np.sqrt(0.5 * MOMENT / max(rows, 1))))
+    return max(most // block, 1) * block
+
+
+def _groups(start: int, stop: int, each: float) -> list[slice]:
+    """Columns in groups that take a moment, with so many operations for each of them."""
+    size = max(int(MOMENT / each), 32)
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
