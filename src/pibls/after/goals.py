@@ -141,7 +141,8 @@ def _compiled(solution: Solution, expression: Any) -> Residual:
         raise ProblemError(
             "integral(expression)", expected="finite values", got="DiracDelta", remedy="Leave it out."
         )
-    return lower_form(form, Inside()).at(tuple(solution.problem.parameters.values()))
+    residual = lower_form(form, Inside()).on(solution.problem.domain)
+    return residual.at(tuple(solution.problem.parameters.values()))
 
 
 def _needs_normal(residual: Residual, solution: Solution, expression: Any) -> bool:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.arrays import Array
 from pibls.problem import Datum, Form, Jet, Problem
-from pibls.problem.forms.lowering import call_at_points
+from pibls.problem.forms.calling import call_at_points
 from pibls.problem.forms.program import program
 
 

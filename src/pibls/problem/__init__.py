@@ -2,8 +2,9 @@
 
 from pibls.problem.breaks.planes import Breaks, refuse_unsolved
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
+from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.flux import div, grad
-from pibls.problem.forms.form import Datum, Form, Jet, Language
+from pibls.problem.forms.form import Form, Jet, Language
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.known import known
 from pibls.problem.problem import Problem, condition_regions

@@ -174,7 +174,7 @@ class Problem(ProblemDoors):
             self.structure["suspects"] = Suspects.of([s.form for s in self.statements], place)
         narrow = self.structure["suspects"].are_narrow(place)
         for s in self.statements:
-            if narrow or s.form.switches or s.form.deltas:
+            if narrow or s.form.switches or s.form.deltas or s.form.data:
                 own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
                 found |= own
                 inside |= bool(own) and s.region.is_inside

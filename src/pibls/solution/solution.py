@@ -229,7 +229,7 @@ class Solution(SolutionDoors):
         """
         X, shape = self._points(coordinates, named)
         compiled = _compiled(self.problem.language(), checked_expression(expression))
-        residual = compiled.at(tuple(self.problem.parameters.values()))
+        residual = compiled.at(tuple(self.problem.parameters.values())).on(self.problem.domain)
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)
         out = np.full(len(X), np.nan)

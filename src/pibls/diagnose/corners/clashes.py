@@ -23,7 +23,7 @@ from pibls.diagnose.thresholds import CLASHES, ENDS
 from pibls.domain import Boundary, Face, box_of, faces_of, lengths_of, time_of
 from pibls.patience import OutOfTimeError, go_on
 from pibls.problem.conditions import Dirichlet, Initial, dn, residual_of
-from pibls.problem.forms.known import as_expression
+from pibls.problem.forms.known import as_expression, valued
 from pibls.problem.problem import condition_regions
 from pibls.problem.regions.on import Region
 
@@ -161,7 +161,7 @@ def _disagree(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here,
         return False
     normal = residual.replace(dn, lambda e: b.sign * e.diff(problem.coordinates[b.axis]))
     least = 0.0 if _given(problem, j, b) is None else least
-    return _is_nonzero(normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here, least)
+    return _is_nonzero(problem, normal.subs(u, g), (g, normal.subs(u, sp.S.Zero)), here, least)
 
 
 def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) -> bool:
@@ -178,18 +178,22 @@ def _unfit(problem: Problem, i: int, a: _Side, j: int, b: _Side, here: _Here) ->
             return False  # a mixed derivative is known on neither side
         table[d] = (along_x if x in d.variables else along_y).diff(*d.variables)
     terms = [term.xreplace(table).subs(u, along_y) for term in sp.Add.make_args(residual)]
-    return _is_nonzero(sp.Add(*terms), tuple(terms), here)
+    return _is_nonzero(problem, sp.Add(*terms), tuple(terms), here)
 
 
-def _is_nonzero(e: Any, terms: tuple[Any, ...], here: _Here, least: float = 0.0) -> bool:
+def _is_nonzero(problem: Problem, e: Any, terms: tuple[Any, ...], here: _Here, least: float = 0.0) -> bool:
     """Whether an expression is far from zero in a corner, next to these there and to itself elsewhere."""
     parts = [part.doit() for part in (e, *terms)]
     if any(part.has(sp.Derivative) for part in parts):
         return False  # of a Python function
+
+    def at(part: Any, place: Any) -> Any:
+        return valued(part, place, problem.coordinates, problem.domain)
+
     try:
-        value, *sizes = (abs(float(part.subs(here[0]))) for part in parts)
+        value, *sizes = (abs(float(at(part, here[0]))) for part in parts)
         # A slope of 1e-17 beside a value of 1e-17 is zero twice: that of a bar's tones is.
-        usual = max(abs(complex(part.subs(place))) for part in parts for place in here[1:])
+        usual = max(abs(complex(at(part, place))) for part in parts for place in here[1:])
     except (TypeError, ValueError):
         return False  # it has no value there
     usual = usual if math.isfinite(usual) else 0.0

@@ -21,7 +21,8 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import ProblemError
-from pibls.problem.forms.form import Datum, Form, Jet, Variables
+from pibls.problem.forms.calling import Datum
+from pibls.problem.forms.form import Form, Jet, Variables
 
 
 def continuity(

@@ -7,7 +7,7 @@ nothing about k u', which is what is continuous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,6 +126,7 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
     for axis, level in (p for source in found.sources for p in source.planes):
         # Where the statement has a flux, it is that which jumps by the strength, whatever stands in it.
         found |= Breaks((Plane(axis, level, flux=any(f.axis == axis for f in form.fluxes)),))
+    found |= Breaks(tuple(Plane(axis, level, flux=False) for axis, level in _named(form, place)))
     for switch in form.switches:
         axes, g = axes_of(switch, place), place.fixed(switch.expression)
         held = [f.form for f in form.fluxes if f.axis in axes]
@@ -142,6 +143,15 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
         elif sides is not None:
             found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
     return found
+
+
+def _named(form: Form, place: SwitchBox) -> Iterator[tuple[int, float]]:
+    """(axis, level) inside the box of the breaks that a user named for Python functions."""
+    for axis, level in (plane for datum in form.data for plane in datum.breaks):
+        low, high = place.box[axis]
+        margin = _APART * (high - low)
+        if low + margin < level < high - margin:
+            yield axis, level
 
 
 def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:

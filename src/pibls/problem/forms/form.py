@@ -15,11 +15,11 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.arrays import MultiIndex, PointFunction
+from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.pickling import HoldsCallables
 from pibls.problem.breaks.switches import SWITCHING, Switch, point_sources, switches_in
 from pibls.problem.conditions import dn
+from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.checks import check_partials, check_terms
 from pibls.problem.forms.flux import (
     Orders,
@@ -31,7 +31,7 @@ from pibls.problem.forms.flux import (
     written_out,
 )
 from pibls.problem.forms.functions import replaced
-from pibls.problem.forms.known import implementation, is_known, is_shape
+from pibls.problem.forms.known import breaks_named, implementation, is_known, is_shape
 from pibls.problem.forms.split import split
 
 
@@ -45,16 +45,6 @@ class Jet:
     unknown: int
     alpha: MultiIndex
     site: int = 0
-
-
-@dataclass(frozen=True)
-class Datum(HoldsCallables):
-    """A Python function in an equation: its symbol, and the coordinates it is called with."""
-
-    symbol: Any
-    function: PointFunction
-    arguments: tuple[int, ...]
-    name: str
 
 
 @dataclass(frozen=True)
@@ -293,7 +283,8 @@ class Language:
             places = tuple(self.coordinates.index(a) for a in term.args)
             symbol = sp.Symbol(f"pibls_v{len(data)}", real=True)
             table[term] = symbol
-            data.append(Datum(symbol, implementation(term), places, str(term.func)))
+            named = tuple((places[i], level) for i, level in breaks_named(term))
+            data.append(Datum(symbol, implementation(term), places, str(term.func), named))
         return expression.xreplace(table), tuple(data)
 
     def _check_symbols(

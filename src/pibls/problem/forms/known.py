@@ -2,22 +2,80 @@
 
 from __future__ import annotations
 
+import copyreg
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sympy as sp
-from sympy.core.function import AppliedUndef, FunctionClass
+from sympy.core.function import AppliedUndef, FunctionClass, UndefinedFunction
 
 from pibls.arrays import PointFunction
+from pibls.domain import Domain
 from pibls.errors import ProblemError
-from pibls.pickling import ImplementedFunction
+from pibls.pickling import HoldsCallables
+from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.checks import is_scalar
 
 
-def known(function: PointFunction, *coordinates: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class Implementation(HoldsCallables):
+    """The Python function behind k(x, y), and where it jumps.
+
+    SymPy evaluates an attribute ``_imp_`` of a function itself, with its own numbers; this one it does not
+    know.
+    """
+
+    function: PointFunction
+    coordinates: tuple[Any, ...]
+    breaks: tuple[tuple[int, float], ...] = ()
+    """(argument, level) of each place that the user named."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Implementation):
+            return NotImplemented
+        mine, theirs = (self.coordinates, self.breaks), (other.coordinates, other.breaks)
+        return self.function is other.function and mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), self.coordinates, self.breaks))
+
+
+def _has_no_value(application: Any, precision: int) -> None:
+    """In the place of SymPy's evaluation, which takes a function named gamma for Euler's."""
+
+
+class KnownFunction(UndefinedFunction):  # type: ignore[misc]
+    """A SymPy function with an `Implementation`, that pickles."""
+
+    @staticmethod
+    def of(name: str, implementation: Implementation) -> Any:
+        """The function of that name."""
+        return KnownFunction(name, implementation=implementation, _eval_evalf=_has_no_value)
+
+
+copyreg.pickle(KnownFunction, lambda made: (KnownFunction.of, (made.name, made.implementation)))
+
+
+def known(
+    function: PointFunction, *coordinates: Any, breaks: Mapping[Any, Sequence[float]] | None = None
+) -> Any:
     """k(x, y, …) from a Python function of arrays, to be used in equations and conditions.
 
-    The function is called with one array per coordinate and returns an array of the same length (or
-    a number). It is evaluated at the points, never differentiated.
+    The function is called with one float array per coordinate, at points of the closed domain, and returns an
+    array of the same length (or a number). It is evaluated, never differentiated.
+
+    Parameters
+    ----------
+    function
+        The Python function.
+    coordinates
+        The coordinates that it depends on, in the order of its arguments.
+    breaks
+        ``{t: [4.2, 5.0]}``: where the function or its derivatives jump, by coordinate. Cells and time windows
+        end there. Without it, jumps of a function of one coordinate, and those in time, are looked for at
+        8192 places: a pulse that is narrower than their distance may be missed.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -42,12 +100,48 @@ def known(function: PointFunction, *coordinates: Any) -> Any:
             remedy="Write known(function, x, y) with SymPy symbols.",
         )
     name = getattr(function, "__name__", type(function).__name__)
-    return ImplementedFunction.of(name if name.isidentifier() else "known", function)(*coordinates)
+    made = Implementation(function, coordinates, _read_breaks(breaks, coordinates))
+    return KnownFunction.of(name if name.isidentifier() else "known", made)(*coordinates)
+
+
+def _read_breaks(breaks: Any, coordinates: tuple[Any, ...]) -> tuple[tuple[int, float], ...]:
+    if breaks is None:
+        return ()
+    remedy = f"Write breaks={{{coordinates[-1]}: [0.5, 1.0]}}."
+    if not isinstance(breaks, Mapping):
+        raise ProblemError(
+            "known(breaks)",
+            expected="a mapping from coordinates to the places where the function jumps",
+            got=repr(breaks),
+            remedy=remedy,
+        )
+    found: dict[tuple[int, float], None] = {}
+    for key, levels in breaks.items():
+        place = next((i for i, c in enumerate(coordinates) if key == c or str(key) == str(c)), None)
+        if place is None:
+            raise ProblemError(
+                "known(breaks)",
+                expected=f"coordinates that the function depends on ({', '.join(map(str, coordinates))})",
+                got=repr(key),
+                remedy=remedy,
+            )
+        try:
+            numbers = np.atleast_1d(np.asarray(levels)).astype(float)
+        except (TypeError, ValueError):
+            numbers = np.full(1, np.nan)
+        if numbers.ndim != 1 or not np.isfinite(numbers).all():
+            raise ProblemError(
+                f"known(breaks)[{key}]", expected="finite numbers", got=repr(levels), remedy=remedy
+            )
+        found |= dict.fromkeys((place, float(level)) for level in numbers)
+    return tuple(sorted(found))
 
 
 def is_known(application: Any) -> bool:
-    """Whether this applied function carries its own implementation."""
-    return isinstance(application, AppliedUndef) and hasattr(application.func, "_imp_")
+    """Whether this applied function carries its own implementation, ours or SymPy's."""
+    if not isinstance(application, AppliedUndef):
+        return False
+    return hasattr(application.func, "implementation") or hasattr(application.func, "_imp_")
 
 
 def is_shape(application: Any) -> bool:
@@ -75,8 +169,31 @@ def asks_same(a: Any, b: Any) -> bool:
 
 def implementation(application: Any) -> PointFunction:
     """The Python function behind k(x, y)."""
-    function: PointFunction = application.func._imp_
+    made: Implementation | None = getattr(application.func, "implementation", None)
+    function: PointFunction = application.func._imp_ if made is None else made.function
     return function
+
+
+def valued(e: Any, place: Mapping[Any, float], coordinates: Sequence[Any], domain: Domain) -> Any:
+    """An expression at a place of the domain, with the values of its Python functions there."""
+    e = e.subs(place)
+    values = {}
+    for term in e.atoms(AppliedUndef):
+        made: Implementation | None = getattr(term.func, "implementation", None)
+        if made is None or not all(a.is_number for a in term.args):
+            continue
+        here = dict(place) | dict(zip(made.coordinates, map(float, term.args), strict=True))
+        X = np.array([[float(here[c]) for c in coordinates]])
+        arguments = tuple(list(coordinates).index(c) for c in made.coordinates)
+        datum = Datum(None, made.function, arguments, str(term.func), domain=domain)
+        values[term] = sp.Float(call_at_points(datum, X, "value")[0], 17)
+    return e.xreplace(values)
+
+
+def breaks_named(application: Any) -> tuple[tuple[int, float], ...]:
+    """(argument, level) of the places where the user says that k(x, y) jumps."""
+    made: Implementation | None = getattr(application.func, "implementation", None)
+    return () if made is None else made.breaks
 
 
 def as_expression(value: Any, coordinates: tuple[Any, ...], argument: str) -> Any:

@@ -6,16 +6,16 @@ parameters as further arguments; nothing symbolic happens in any loop after this
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.errors import ProblemError
+from pibls.domain import Domain
 from pibls.problem.breaks.narrow import inner_of
-from pibls.problem.forms.form import Datum, Form, Jet
+from pibls.problem.forms.calling import Datum, call_at_points
+from pibls.problem.forms.form import Form, Jet
 from pibls.problem.forms.program import program
 from pibls.problem.problem import Problem
 from pibls.problem.regions.on import Region
@@ -45,6 +45,10 @@ class Residual:
     def at(self, parameters: tuple[float, ...]) -> Residual:
         """The same residual at these values of the parameters."""
         return replace(self, parameters=parameters)
+
+    def on(self, domain: Domain) -> Residual:
+        """The same residual, its Python functions called inside this domain only."""
+        return replace(self, data=tuple(replace(d, domain=domain) for d in self.data)) if self.data else self
 
     def coefficients(self, X: Array, normals: Array | None = None, data: Array | None = None) -> Array:
         """a_j(x), shape (number of linear jets, n); by default without normals, as inside."""
@@ -157,7 +161,9 @@ class LoweredProblem:
 def lower(problem: Problem) -> LoweredProblem:
     """Compile every statement of a problem, once for all values of its parameters."""
     if "compiled" not in problem.structure:
-        problem.structure["compiled"] = tuple(lower_form(s.form, s.region) for s in problem.statements)
+        problem.structure["compiled"] = tuple(
+            lower_form(s.form, s.region).on(problem.domain) for s in problem.statements
+        )
     values = tuple(problem.parameters.values())
     return problem.once(
         "lowered",
@@ -177,12 +183,12 @@ def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
         return Interfaces()
     inside = [s for s in problem.statements if s.region.is_inside]
     fluxes = tuple(
-        (i, flux.axis, lower_form(flux.form, s.region).at(values), flux.outermost)
+        (i, flux.axis, lower_form(flux.form, s.region).on(problem.domain).at(values), flux.outermost)
         for i, s in enumerate(inside)
         for flux in s.form.fluxes
     )
     sources = tuple(
-        (i, (plane[0], level), lower_form(delta.strength, s.region).at(values))
+        (i, (plane[0], level), lower_form(delta.strength, s.region).on(problem.domain).at(values))
         for i, s in enumerate(inside)
         for delta in s.form.deltas
         for plane, level in [(delta.planes[0], problem.level_of(delta))]
@@ -214,40 +220,3 @@ def lower_form(form: Form, region: Region) -> Residual:
         program([*symbols, *jets], form.partials),
         _inner=program([*v.coordinates, *v.parameters], inner) if inner else None,
     )
-
-
-def call_at_points(datum: Datum, X: Array, where: str) -> Array:
-    """The user's function at the points: called once, its answer checked at the door."""
-    columns = [X[:, i].copy() for i in datum.arguments]  # a function that writes must not move the points
-    argument = where if datum.name == "known" else f"{where}: {datum.name}"
-    try:
-        inspect.signature(datum.function).bind(*columns)
-    except TypeError:
-        raise ProblemError(
-            argument,
-            expected=f"a callable of {len(columns)} coordinate array(s)",
-            got=f"one with the signature {inspect.signature(datum.function)}",
-            remedy="Give it one argument per coordinate of the domain, in the domain's order, the time last.",
-        ) from None
-    except ValueError:
-        pass  # Some built-in callables have no signature; calling them will tell.
-    try:
-        value = np.asarray(datum.function(*columns))
-        if value.dtype.kind not in "fiubO":
-            raise TypeError(f"values of the type {value.dtype}")
-        value = value.astype(float)
-    except Exception as problem:
-        raise ProblemError(
-            argument,
-            expected="a callable that takes arrays and returns real numbers",
-            got=f"{type(problem).__name__}: {problem}",
-            remedy="Write it with NumPy functions, which work on whole arrays.",
-        ) from problem
-    if value.shape not in ((), (1,), (len(X),)):
-        raise ProblemError(
-            argument,
-            expected=f"values of the shape ({len(X)},), one per point",
-            got=f"shape {value.shape}",
-            remedy="Return one number per point, or a single number.",
-        )
-    return np.broadcast_to(value, (len(X),))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, Face
+from pibls.domain import Boundary, Face, space_of
 from pibls.problem import Jet, Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 
@@ -83,6 +83,7 @@ def _still(r: Residual, moment: float, d: int) -> Residual:
             datum,
             function=_at_moment(datum.function, datum.arguments, moment, d),
             arguments=tuple(i for i in datum.arguments if i < d),
+            domain=None if datum.domain is None else space_of(datum.domain),
         )
         for datum in r.data
     )

@@ -17,9 +17,8 @@ from pibls.domain import box_of
 from pibls.errors import ProblemError
 from pibls.linalg import RidgeQR
 from pibls.problem import Jet, Problem
-from pibls.problem.forms.form import Datum
+from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.known import as_expression, is_known
-from pibls.problem.forms.lowering import call_at_points
 from pibls.problem.forms.program import program
 from pibls.space import Space
 
@@ -143,7 +142,7 @@ def _fitted(function: Callable[..., Any], u: Any, problem: Problem) -> Evaluator
     X = np.asarray(problem.domain.interior(4 * _FITTED, rng), dtype=float)
     zero = (0,) * len(box)
     A = basis.jets(X, [zero])[0]
-    given = Datum(None, function, tuple(range(len(box))), "known")
+    given = Datum(None, function, tuple(range(len(box))), "known", domain=problem.domain)
     target = call_at_points(given, X, f"guess[{u.func}]")
     w = RidgeQR().factor_scaled(A, np.ones(len(A)), 1e-10).apply(target)
     return lambda Y, alpha: np.asarray(basis.jets(Y, [alpha])[0] @ w)
