@@ -105,7 +105,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
 def _run(problem: Problem, request: Request, budget: Budget) -> Answer:
     lowered, domain = lower(problem), problem.domain
     if request.basis is not None:
-        return _as_given(problem, request)
+        return _as_given(problem, request, budget)
     if surplus := problem.once("surplus", lambda: _surplus(lowered, domain)):
         return _without(problem, [lowered.residuals[i] for i in surplus], request, budget)
     if (wrong := problem.once("wrong", lambda: _wrong(lowered, domain))) is not None:
@@ -274,8 +274,7 @@ def _searched(
     whole: Bench | None = None,
     divided: bool = True,
 ) -> Answer:
-    check = None if request.time_limit is None else budget.check
-    engine = bench.engine.watched(check, budget.tell_share)
+    engine = _watched(request, budget)
     bench, whole = replace(bench, engine=engine), None if whole is None else replace(whole, engine=engine)
     search = Search(bench, budget, request.points, request.method, request.guess, later, around)
     search.whole, search.divided = whole, divided
@@ -289,6 +288,13 @@ def _searched(
     scales = best.scales(best.best)
     notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
     return _answer(best.best, search.status, KnownEstimate(error), tuple(budget.history), notes)
+
+
+def _watched(request: Request, budget: Budget) -> Engine:
+    """The engine of one solve, with its deadline and its progress."""
+    limit = request.time_limit
+    check = None if limit is None else budget.check
+    return request.engine.watched(check, budget.tell_share, None if limit is None else request.began + limit)
 
 
 def _lost(
@@ -315,10 +321,11 @@ def _lost(
     return float(times[late[0]]) if len(late) and late[0] < len(times) - 1 else None
 
 
-def _as_given(problem: Problem, request: Request) -> Answer:
+def _as_given(problem: Problem, request: Request, budget: Budget) -> Answer:
     """Exactly the given basis; the error is estimated when it is asked for."""
     bench, spec, method = _given(problem, request)
-    found = attempt(bench, spec, request.points, method, key=0)
+    watched = replace(bench, engine=_watched(request, budget))
+    found = attempt(watched, spec, request.points, method, key=0)
     status = found.outcome.status
     if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
         status = Status.UNRESOLVED
@@ -344,8 +351,9 @@ class SecondSolve:
 
     def __call__(self) -> ErrorEstimate:
         bench, spec, method = _given(self.problem, self.request)
-        # At other points, too: given ones may be few.
-        second = attempt(replace(bench), rescaled(spec), self.request.points, method, key=1)
+        # At other points, too: given ones may be few. The client may be closed by now.
+        bench = replace(bench, engine=bench.engine.available)
+        second = attempt(bench, rescaled(spec), self.request.points, method, key=1)
         error = compare(self.found.function, second.function, bench.lowered.unknowns, bench.where)
         return at_least(error, misfits(bench, self.found.residuals))
 

@@ -45,7 +45,9 @@ def _told(now: Progress) -> str:
     parts.append(f"{now.seconds:.1f} s")
     if now.expected is not None:
         parts.append(f"the next attempt takes about {now.expected:.0f} s")
-    if now.share is not None:
+    if now.share is not None and not now.share.workers:
+        parts.append("waiting for workers")
+    elif now.share is not None:
         share = now.share
         parts.append(
             f"{share.workers} worker{'s' * (share.workers != 1)} of up to {share.need / 2**30:.2g} GiB"

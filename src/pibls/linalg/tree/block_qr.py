@@ -18,6 +18,7 @@ from pibls.arrays import Array
 from pibls.linalg.tree.fronts import Front, Rest, eliminate
 from pibls.linalg.tree.layout import Bundle
 from pibls.linalg.tree.spread import Piece, Spread
+from pibls.patience import go_on
 
 
 def factor(A: Spread, scale: Array, cond: float) -> BlockFactorization:
@@ -57,6 +58,7 @@ def eliminated(
     of_rows, of_columns = (1.0 / scale)[:, None], {p: 1.0 / found for p, found in lengths.items()}
     out = []
     for f, plan in zip(bundle.fronts, bundle.plans, strict=True):
+        go_on(__name__)
         blocks = [
             (piece[i].parts, piece[i].blocks, of_rows[ends[i] : ends[i + 1]])
             for i in (number[s] for s in plan.strips)

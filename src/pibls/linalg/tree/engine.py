@@ -60,8 +60,21 @@ class Engine(Protocol):
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A handle of function(*arguments); arguments, and members of lists among them, may be handles."""
 
-    def watched(self, check: Callable[[], None] | None, told: Callable[[Share], object]) -> Engine:
-        """The same, which calls ``check`` between two tasks, or says how what is shared goes on."""
+    def watched(
+        self,
+        check: Callable[[], None] | None,
+        told: Callable[[Share], object],
+        deadline: float | None = None,
+    ) -> Engine:
+        """The same for one solve.
+
+        In this process ``check`` is called between two tasks. Elsewhere ``told`` hears of progress, and
+        nobody waits for workers after ``deadline``, a time of `time.perf_counter`.
+        """
+
+    @property
+    def available(self) -> Engine:
+        """Itself, or this process where it is closed."""
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         """The values of some handles; what is none is its own value."""
@@ -91,8 +104,17 @@ class Here:
     def get(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
 
-    def watched(self, check: Callable[[], None] | None, told: Callable[[Share], object]) -> Engine:
+    def watched(
+        self,
+        check: Callable[[], None] | None,
+        told: Callable[[Share], object],
+        deadline: float | None = None,
+    ) -> Engine:
         return self if check is None else Here(check)
+
+    @property
+    def available(self) -> Engine:
+        return self
 
 
 HERE = Here()

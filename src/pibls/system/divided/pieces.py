@@ -13,6 +13,7 @@ import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.linalg.tree.spread import Strip
+from pibls.patience import go_on
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem
 from pibls.space import Space, Whole, bare
@@ -173,6 +174,7 @@ def assembled(lowered: LoweredProblem, jobs: tuple[Job, ...]) -> CellBatch:
     mine = [{r: found for r, found in p.items() if len(found) and not r.is_sum} for p in placed]
     known_there = known_in(lowered.residuals, mine) if jobs else []  # else the problem may be elsewhere
     for job, every, found, told in zip(jobs, placed, mine, known_there, strict=True):
+        go_on(__name__)
         local = tuple(r for r in lowered.residuals if r.region in found)
         system = job.system(replace(lowered, residuals=local), found, told)
         strips, wanted = [], [np.empty(0)]
