@@ -13,7 +13,7 @@ import pibls
 
 ROOT = Path(pibls.__file__).parent
 LAYERS = (
-    ("_version", "arrays", "caching", "errors", "interruption", "patience", "pickling", "status"),
+    ("_version", "arrays", "caching", "errors", "interruption", "memory", "patience", "pickling", "status"),
     ("domain", "basis", "linalg"),
     ("problem",),
     ("space", "diagnose", "text"),

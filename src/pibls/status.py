@@ -27,8 +27,9 @@ class Status(Enum):
         "take what there is for as good as its estimated error says."
     )
     MEMORY_LIMIT = (
-        "The memory of the workers is not enough for the next, finer division: take more workers or larger "
-        "ones, or take what there is for as good as its estimated error says."
+        "The next, finer attempt needs more memory than this process, or its workers, may use: give it more, "
+        "take more workers or larger ones, or raise tol. The solution returned is accurate to the estimated "
+        "error."
     )
     ROUGH = (
         "The data contradict each other at the start, where no function is close to them: the error is large "

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array, Complex, Numbers
+from pibls.memory import check_memory
 from pibls.patience import go_on
 
 _SINGULAR = 1e-14
@@ -19,6 +20,12 @@ class Dense:
     """M₀, M₁, … as arrays (rows, columns)."""
 
     parts: tuple[Array, ...]
+
+    @property
+    def bytes_of_factors(self) -> float:
+        """Of one complex shift: the matrix and its factors."""
+        rows, columns = self.parts[0].shape
+        return float(2 * 16 * rows * columns)
 
     def at(self, shift: complex) -> Any:
         """Σ_a λ^a M_a."""
@@ -44,6 +51,11 @@ class SparseParts:
     starts: Numbers
     rows: Numbers
     data: Array
+
+    @property
+    def bytes_of_factors(self) -> float:
+        """At least: what fills in is not known before."""
+        return 2.0 * 24 * len(self.rows)
 
     def at(self, shift: complex) -> Any:
         return shift ** np.arange(len(self.data)) @ self.data
@@ -80,6 +92,7 @@ class Shifted:
         """Raises a LinAlgError or RuntimeError where one of them is singular."""
         scale = None
         solvers = []
+        check_memory(parts.bytes_of_factors * len(shifts))
         for shift in shifts:
             go_on(__name__)
             A = parts.at(shift.real if shift.imag == 0.0 else shift)

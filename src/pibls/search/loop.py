@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -145,6 +146,10 @@ class Search:
             with asked(None):
                 for plan in self.plans:
                     plan.conclude()
+        except MemoryError:
+            if self.found is None:
+                raise
+            self.status = Status.MEMORY_LIMIT
         if self.found is None:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
             few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)
@@ -201,7 +206,7 @@ class Search:
                     Progress(now.space.nodes, now.relative, None, self.budget.spent, expected=expected)
                 )
             plan.hear_of(self.found)
-            plan.advance()
+            self._advance(plan)
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
                 math.inf if plan.is_last_word else self.bench.limits.small
             )
@@ -215,6 +220,15 @@ class Search:
             if plan.status is not None and (plan.status.final or at_floor) and not rough:
                 self.status, self.winner = plan.status, plan
                 return
+
+    def _advance(self, plan: Plan) -> None:
+        """Make the next attempt of a plan; one that memory is not enough for ends it with what it has."""
+        try:
+            plan.advance()
+        except MemoryError:
+            plan.status = Status.MEMORY_LIMIT
+            with suppress(MemoryError):
+                plan.conclude()
 
     def _is_stuck(self, offers: list[tuple[Plan, Offer]]) -> bool:
         """Whether all that is left found nothing, and has no hope or would only find the same again."""

@@ -13,13 +13,14 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.rows import Rows
+from pibls.memory import check_memory
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Whole
 from pibls.system.asked import Asked
 from pibls.system.known import Placed
 from pibls.system.points import PointSet
-from pibls.system.system import System, assemble
+from pibls.system.system import HELD_BYTES, System, assemble
 
 HELD_ENTRIES = 1 << 28
 """Entries (2 GiB) up to which the matrices are held; solvers need two to three times as much."""
@@ -33,9 +34,17 @@ def held_or_streamed(lowered: LoweredProblem, placed: Placed, space: Whole) -> S
         len(points[r.region]) * (space.columns + space.nodes * len(r.nonlinear)) for r in lowered.residuals
     )
     whole = any(r.region.is_sum for r in lowered.residuals)  # a sum over points is not taken in blocks
-    if whole or kept <= HELD_ENTRIES:
+    if whole or (kept <= HELD_ENTRIES and _fits(kept)):
         return assemble(lowered, points, space, placed.known)
     return StreamedSystem.of(lowered, points, space)
+
+
+def _fits(entries: int) -> bool:
+    try:
+        check_memory(HELD_BYTES * entries)
+    except MemoryError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

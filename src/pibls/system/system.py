@@ -14,6 +14,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.linalg.matrix import Matrix, norms
+from pibls.memory import check_memory
 from pibls.problem import Jet, Region
 from pibls.problem.forms.lowering import LoweredProblem, Residual
 from pibls.space import Whole
@@ -21,6 +22,9 @@ from pibls.space.whole import LEAST_SLICE, SLICE_ENTRIES
 from pibls.system.asked import Asked
 from pibls.system.known import ONES, Known
 from pibls.system.points import PointSet
+
+HELD_BYTES = 24
+"""For each entry of a matrix that is held: solvers need two to three times as much as the matrix."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ def assemble(
     ``known`` keeps what the equations are at these points, for another space.
     """
     rows, total = _rows(lowered.residuals, points)  # a cell outside the domain has no rows
+    check_memory(HELD_BYTES * total * space.columns)
     matrix = np.zeros((total, space.columns), order="F")
     constant = np.zeros(total)
     blocks: list[Block | None] = [None] * len(lowered.residuals)

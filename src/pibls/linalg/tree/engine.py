@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pibls.errors import ProblemError
+from pibls.memory import check_memory
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Here:
         return work if self.check is None else _A_MOMENT
 
     def admit(self, demand: BytesAsked) -> None:
-        pass
+        check_memory(demand.held + demand.largest)
 
     def put(self, value: Any) -> Any:
         return value

@@ -13,6 +13,7 @@ from pibls.search.thresholds import MARCH
 from pibls.space import Cells, Lattice, Whole, Windows
 
 LATE = "the time limit was reached"
+FULL = "the memory is not enough to go on"
 
 
 @dataclass(frozen=True)

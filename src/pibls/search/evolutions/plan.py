@@ -17,7 +17,7 @@ from pibls.problem import Inside, Region
 from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.evolution import jumps_in_time
-from pibls.search.evolutions.followed import LATE, Demand, Followed, floor_of
+from pibls.search.evolutions.followed import FULL, LATE, Demand, Followed, floor_of
 from pibls.search.evolutions.ways import InMoments, Way
 from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name, worst_of
 from pibls.search.plan import Offer, Plan
@@ -140,7 +140,8 @@ class WindowPlan(Plan):
         self.tell(found, excess, t=first.until, windows=len(first.windows), cells=first.cells)
         if first.stopped is not None:
             self.notes["stopped"] = (first.until, first.stopped)
-            self.status = Status.TIME_LIMIT if first.stopped == LATE else Status.STOPPED
+            limits = {LATE: Status.TIME_LIMIT, FULL: Status.MEMORY_LIMIT}
+            self.status = limits.get(first.stopped, Status.STOPPED)
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE
@@ -191,6 +192,13 @@ class WindowPlan(Plan):
             if before is not None or partial is None:
                 return None
             return replace(partial, stopped=LATE)
+        except MemoryError:
+            partial = follower.partial()
+            if before is not None and before.stopped == FULL:
+                return None
+            if before is not None or partial is None:
+                raise
+            return replace(partial, stopped=FULL)
         except KeyboardInterrupt:
             delivered()
             partial = follower.partial()

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pibls.arrays import Array
 from pibls.search.evolutions.chain import Places
-from pibls.search.evolutions.followed import LATE, Demand, Followed
+from pibls.search.evolutions.followed import FULL, LATE, Demand, Followed
 from pibls.search.evolutions.lines import LineFollower
 from pibls.search.evolutions.march import SHORT, Check, March
 from pibls.search.evolutions.room import RoomPlaces
@@ -79,7 +79,7 @@ class InMoments:
         return WAYS.functions[bench.tol < bench.limits.tight]
 
     def gives_up(self, followed: Followed) -> bool:
-        if followed.stopped is None or followed.stopped == LATE:
+        if followed.stopped in (None, LATE, FULL):
             return False
         e = followed.evolution
         way = abs(followed.until - e.start) / abs(e.stop - e.start) if followed.windows else 0.0
@@ -132,7 +132,7 @@ class InRooms:
         return 0 if self._first is None or not self._first.degrees else self._first.degrees[-1]
 
     def gives_up(self, followed: Followed) -> bool:
-        return followed.stopped is not None and followed.stopped != LATE
+        return followed.stopped not in (None, LATE, FULL)
 
     @property
     def is_exhausted(self) -> bool:
