@@ -46,7 +46,7 @@ def check_same(
 ) -> None:
     """Everything that a solution can be asked for."""
     assert loaded.problem == solution.problem
-    assert equal(loaded.weights, solution.weights)
+    assert equal(loaded.coefficients, solution.coefficients)
     assert loaded.summary() == solution.summary()
     assert loaded.message == solution.message
     for name in (

@@ -124,7 +124,7 @@ def test_nothing_is_executed(file: Path, tmp_path: Path) -> None:
             pibls.load(file)
     # As an array it is but numbers.
     numbers = bomb[: len(arrays)] + arrays[len(bomb) :]
-    assert pibls.load(forge(file, header, numbers)).weights.shape == small().weights.shape
+    assert pibls.load(forge(file, header, numbers)).coefficients.shape == small().coefficients.shape
     assert not marker.exists()
     pickle.loads(bomb)
     assert marker.exists(), "the payload works where it is let"

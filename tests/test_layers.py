@@ -24,7 +24,7 @@ LAYERS = (
     ("sample",),
     ("plot", "exchange"),
     ("notebook",),
-    ("after",),
+    ("after", "incremental", "learn"),
     ("fitting",),
     ("cases",),
     ("io",),

@@ -184,9 +184,9 @@ def test_solutions_and_solved_problems(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["waves", "pieces", "callables", "ordinary evolution"])
 def test_a_solved_problem_is_solved_again_with_the_same_result(kind: str) -> None:
     problem = solution_of(kind).problem
-    weights = quickly(problem, pibls.Waves(30, scale=2.0)).weights
+    weights = quickly(problem, pibls.Waves(30, scale=2.0)).coefficients
     for other in (pickle.loads(pickle.dumps(problem)), copy.copy(problem), copy.deepcopy(problem)):
-        assert equal(quickly(other, pibls.Waves(30, scale=2.0)).weights, weights)
+        assert equal(quickly(other, pibls.Waves(30, scale=2.0)).coefficients, weights)
 
 
 def test_the_error_of_a_given_basis_is_estimated_after_the_round_trip() -> None:
@@ -248,5 +248,5 @@ def test_other_processes_take_and_return_problems_and_solutions() -> None:
         there = pool.submit(_value_and_error, solution).result(timeout=60)
         returned = pool.submit(_solved, solution.problem).result(timeout=60)
     assert there == _value_and_error(solution)
-    assert equal(returned.weights, solution.weights)
+    assert equal(returned.coefficients, solution.coefficients)
     assert equal(returned(0.3, 0.2), solution(0.3, 0.2))

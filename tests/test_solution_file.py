@@ -210,10 +210,10 @@ def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
             pibls.Progress(2, np.inf, None, 0.1),
             pibls.Progress(4, 5e-324, np.nan, 0.2, t=-np.inf, windows=3, cells=7, expected=0.3),
         ),
-        weights=np.array([np.nan, np.inf, -0.0, 5e-324]),
+        coefficients=np.array([np.nan, np.inf, -0.0, 5e-324]),
     )
     loaded = back(odd, tmp_path)
-    assert equal(loaded.weights, odd.weights)
+    assert equal(loaded.coefficients, odd.coefficients)
     assert loaded.summary() == odd.summary()
     assert repr((loaded.residuals, loaded.history, loaded.error)) == repr(
         (odd.residuals, odd.history, odd.error)
@@ -245,7 +245,7 @@ def cells() -> pibls.Solution:
     )
     space = Cells(tree, parts)
     return _with(
-        quickly(problem, pibls.Waves(4, scale=1.0)), space=space, weights=rng.standard_normal(space.columns)
+        quickly(problem, pibls.Waves(4, scale=1.0)), space=space, coefficients=rng.standard_normal(space.columns)
     )
 
 
@@ -291,7 +291,7 @@ def in_windows(count: int, cells: int = 1) -> pibls.Solution:
     return _with(
         quickly(system(), pibls.Waves(4, scale=1.0)),
         space=space,
-        weights=rng.standard_normal(space.columns),
+        coefficients=rng.standard_normal(space.columns),
         history=tuple(
             pibls.Progress(64, 0.0, None, 0.1, float(s), i, cells) for i, s in enumerate(edges[1:])
         ),
@@ -312,7 +312,7 @@ def test_a_thousand_windows(cells: int, tmp_path: Path) -> None:
     loaded = pibls.load(path)
     check_same(loaded, solution)
     assert loaded.windows == solution.windows
-    assert path.stat().st_size < 8 * solution.weights.size + count * (400 + 150 * cells)
+    assert path.stat().st_size < 8 * solution.coefficients.size + count * (400 + 150 * cells)
 
 
 def test_an_estimate_is_kept_with_all_it_knows(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_a_subclass_is_refused(tmp_path: Path) -> None:
 
 def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(pibls.ProblemError, match=r"expected arrays of float64 .* got float32"):
-        _with(small(), weights=small().weights.astype(np.float32)).save(tmp_path / "own.pibls")
+        _with(small(), coefficients=small().coefficients.astype(np.float32)).save(tmp_path / "own.pibls")
 
 
 def test_a_domain_of_ones_own_is_refused(tmp_path: Path) -> None:

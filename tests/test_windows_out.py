@@ -44,7 +44,7 @@ def made(domain: Any, until: float, cells: int = 1, **changes: Any) -> pibls.Sol
         parts.append(here[0] if cells == 1 else Cells(tree, here))
     space = Windows(len(sides) - 1, tuple(edges.tolist()), tuple(parts))
     weights = np.random.default_rng(1).standard_normal(space.columns)
-    return replace(solution, space=space, weights=weights, **changes)
+    return replace(solution, space=space, coefficients=weights, **changes)
 
 
 STOPPED: dict[str, Any] = {
@@ -92,7 +92,7 @@ def test_curves_in_time_are_fine_enough_for_their_windows() -> None:
     edges = np.linspace(0, 1, 401)
     parts = tuple(waves([(a, b)]) for a, b in itertools.pairwise(edges))
     space = Windows(0, tuple(edges.tolist()), parts)
-    many = replace(solution, space=space, weights=np.ones(space.columns))
+    many = replace(solution, space=space, coefficients=np.ones(space.columns))
     assert len(many.plot().get_lines()[0].get_xdata()) > 2 * few
     assert np.isfinite(many.plot().get_lines()[0].get_ydata()).all()
     plt.close("all")
@@ -187,7 +187,7 @@ def test_of_more_coordinates_a_plane_is_shown() -> None:
 
 def test_one_piece_is_one_cell() -> None:
     solution = made(ROD, 1.0)
-    whole = replace(solution, space=waves(ROD.bounds), weights=np.ones(12))
+    whole = replace(solution, space=waves(ROD.bounds), coefficients=np.ones(12))
     assert len(rectangles(whole.plot_cells()).get_paths()) == 1
     np.testing.assert_array_equal(whole.space.boxes_in(np.array(ROD.bounds)), [ROD.bounds])
     plt.close("all")

@@ -12,7 +12,7 @@ from pibls.solution.solve import solve
 
 if TYPE_CHECKING:
     from pibls.after.sweeps import sweep
-    from pibls.basis import Broad, Features, Joined, Ridges, Waves
+    from pibls.basis import Broad, BroadWeights, Features, GrownBroad, Joined, Ridges, Waves
     from pibls.domain import (
         Ball,
         Box,
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
         Spline,
     )
     from pibls.fitting import Data, Field, Fit, fit
+    from pibls.incremental import IncrementalBroad
     from pibls.io import load
     from pibls.io.drawings import read_shape
+    from pibls.learn import BroadRegressor
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import (
         Condition,
@@ -58,7 +60,9 @@ if TYPE_CHECKING:
 _ROOMS = {
     "domain": "Ball Box Disk Ellipse Implicit Polygon Slit Solid Spline Domain During Interval Shape",
     "problem": "Condition Dirichlet Initial Neumann Periodic Problem Robin div dn grad integral known",
-    "basis": "Broad Features Waves Joined Ridges",
+    "basis": "Broad BroadWeights Features GrownBroad Waves Joined Ridges",
+    "incremental": "IncrementalBroad",
+    "learn": "BroadRegressor",
     "space": "Decomposed",
     "search.judging.estimate": "ErrorEstimate",
     "system.points": "Points",
@@ -92,6 +96,8 @@ __all__ = [
     "Ball",
     "Box",
     "Broad",
+    "BroadRegressor",
+    "BroadWeights",
     "Condition",
     "ConvergenceWarning",
     "Data",
@@ -106,7 +112,9 @@ __all__ = [
     "Field",
     "Fit",
     "GaussNewton",
+    "GrownBroad",
     "Implicit",
+    "IncrementalBroad",
     "Initial",
     "Interval",
     "Joined",

@@ -87,7 +87,7 @@ def _summed(
     found: list[float] = []
     for n in _SIZES.get(len(space.coordinates), (8, 10)):
         rule = _at(rule_for(extent, space, n), moment)
-        values = _values(residual, solution.space, solution.weights, rule)
+        values = _values(residual, solution.space, solution.coefficients, rule)
         found.append(float(rule.weights @ values))
         size = float(np.abs(rule.weights) @ np.abs(values))
         if len(found) > 1 and abs(found[-1] - found[-2]) <= _ENOUGH * size:
@@ -106,7 +106,7 @@ def _unsure(solution: Solution, residual: Residual, rule: Rule) -> float:
     if not error.checked or any(any(j.alpha) for j in jets):
         return 0.0 if not jets else math.inf
     X, data = rule.points, residual.known_data(rule.points)
-    values = solution.space.values((X,), jets, solution.weights)
+    values = solution.space.values((X,), jets, solution.coefficients)
     k = len(residual.linear)
     slopes = np.concatenate(
         [residual.coefficients(X, rule.normals, data), residual.partials(X, rule.normals, data, values[k:])]

@@ -70,11 +70,11 @@ def _by_differences(solution: Solution, symbol: Any) -> Solution:
     first = near[1]
 
     def combined(formula: tuple[float, ...]) -> Array:
-        pairs = ((c / h) * (near[i].weights - near[-i].weights) for i, c in enumerate(formula, 1))
+        pairs = ((c / h) * (near[i].coefficients - near[-i].coefficients) for i, c in enumerate(formula, 1))
         return np.asarray(sum(pairs))
 
-    found = replace(first, problem=problem, weights=combined(_SIXTH), tol=solution.tol, seconds=0.0)
-    fourth = replace(found, weights=combined(_FOURTH))
+    found = replace(first, problem=problem, coefficients=combined(_SIXTH), tol=solution.tol, seconds=0.0)
+    fourth = replace(found, coefficients=combined(_FOURTH))
     X = np.asarray(problem.domain.interior(512, np.random.default_rng(1)), dtype=float).T
 
     other = solution.error
@@ -113,10 +113,10 @@ def _by_solutions(solution: Solution, symbol: Any, time_limit: float | None) -> 
         parts = [(np.sign(i) * formula[abs(i) - 1] / h, *of(u)) for i, u in near.items()]
         return Summed(tuple(space for _, space, _ in parts)), np.concatenate([c * w for c, _, w in parts])
 
-    space, w = quotient(_SIXTH, lambda u: (u.space, u.weights))
+    space, w = quotient(_SIXTH, lambda u: (u.space, u.coefficients))
     worst = next((u for u in near.values() if not u.converged), solution)
     found = replace(
-        worst, problem=problem, space=space, weights=w, tol=solution.tol, settings={}, seconds=0.0
+        worst, problem=problem, space=space, coefficients=w, tol=solution.tol, settings={}, seconds=0.0
     )
     if any(u.error.pair is None for u in near.values()):
         status = Status.FLOOR if worst.converged else worst.status
@@ -133,7 +133,7 @@ def _second(solution: Solution) -> tuple[Space, Array]:
     """What a solution was compared with."""
     assert solution.error.pair is not None
     first, second = solution.error.pair
-    return first if np.array_equal(second[1], solution.weights) else second
+    return first if np.array_equal(second[1], solution.coefficients) else second
 
 
 def _solved(solution: Solution) -> Callable[[Any], PointFunction]:

@@ -3,8 +3,9 @@ sines and cosines, `Mirrored` the same around a hole, `Ridges` placed ones, `Che
 line, `PowersBasis` and `PolarBasis` what is singular at a corner, `ExponentialBasis` thin layers; `Joined`
 puts several side by side. Of evolutions: `ProductBasis`, on any shape `DegreeBasis` and `EvolvingBasis`."""
 
-from pibls.basis.broad import Broad, BroadBasis
+from pibls.basis.broad import Broad, BroadBasis, BroadWeights, weights_of
 from pibls.basis.feature import FeatureBasis, Features
+from pibls.basis.grown import GrownBroad, natural_order, nodes_since
 from pibls.basis.joined import Joined, JoinedBasis
 from pibls.basis.polynomials.chebyshev import Chebyshev, ChebyshevBasis
 from pibls.basis.polynomials.degrees import DegreeBasis
@@ -27,6 +28,7 @@ __all__ = [
     "BasisSpec",
     "Broad",
     "BroadBasis",
+    "BroadWeights",
     "Chebyshev",
     "ChebyshevBasis",
     "DegreeBasis",
@@ -34,6 +36,7 @@ __all__ = [
     "ExponentialBasis",
     "FeatureBasis",
     "Features",
+    "GrownBroad",
     "Joined",
     "JoinedBasis",
     "Mirrored",
@@ -48,5 +51,8 @@ __all__ = [
     "WaveBasis",
     "Waves",
     "jet",
+    "natural_order",
+    "nodes_since",
+    "weights_of",
     "without_corners",
 ]

@@ -10,7 +10,8 @@ Derivatives are exact: Z by the chain rule for a linear argument, H by the chain
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from pibls.arrays import Array, MultiIndex
 from pibls.basis.activation import Activation, activation
 from pibls.basis.chain import Composition, closure
 from pibls.basis.checks import positive_scale, whole
-from pibls.basis.layer import Layer
+from pibls.basis.layer import Layer, LayerTables
 from pibls.basis.sparse import refine
 from pibls.errors import ProblemError
 
@@ -44,6 +45,8 @@ class Broad:
         than tall), which keeps the second layer from saturating.
     sparse
         Refine the feature weights by a sparse autoencoder (see `pibls.basis.sparse`).
+    shared_bias
+        One bias for each group instead of one for each node, as in the code of the paper's authors.
 
     >>> Broad(10, 10, 4, 10, scale=3.9, whiten=True).size
     140
@@ -59,6 +62,7 @@ class Broad:
     enhancement_activation: str | Activation | None = None
     whiten: bool = False
     sparse: bool = False
+    shared_bias: bool = False
 
     def __post_init__(self) -> None:
         for name in ("feature_groups", "feature_nodes"):
@@ -90,9 +94,9 @@ class Broad:
         xi = phi if self.enhancement_activation is None else activation(self.enhancement_activation)
         features = self.feature_groups * k
         weights = rng.uniform(-R, R, (d, features))
-        biases = rng.uniform(-R, R, features)
+        biases = self._biases(self.feature_groups, k, rng)
         inner = rng.uniform(-R, R, (features, self.enhancement_groups * q))
-        offsets = rng.uniform(-R, R, self.enhancement_groups * q)
+        offsets = self._biases(self.enhancement_groups, q, rng)
         if self.sparse:
             inputs = rng.uniform(-1.0, 1.0, (_CODING_POINTS, d))
             for g in range(self.feature_groups):
@@ -104,12 +108,78 @@ class Broad:
                 inner[:, block] = orthonormal(inner[:, block])
         return BroadBasis(Layer.on_box(weights, biases, phi, box), inner, offsets, xi)
 
+    def extended(
+        self, basis: BroadBasis, features: int, enhancement: int, rng: np.random.Generator
+    ) -> BroadBasis:
+        """A drawn basis with a group of new feature nodes, then one of new enhancement nodes.
+
+        New enhancement nodes see all feature nodes, the new ones included. Those that are there keep their
+        inputs: their weights for new feature nodes are zero.
+        """
+        R, layer = self.scale, basis.features
+        if features:
+            weights = rng.uniform(-R, R, (len(layer.weights), features))
+            biases = self._biases(1, features, rng)
+            if self.sparse:
+                inputs = rng.uniform(-1.0, 1.0, (_CODING_POINTS, len(weights)))
+                weights, biases = refine(weights, biases, inputs)
+            layer = replace(
+                layer,
+                weights=np.hstack([layer.weights, weights]),
+                biases=np.concatenate([layer.biases, biases]),
+                tables=None if layer.tables is None else LayerTables(layer.tables.sites),
+            )
+        inner = np.vstack([basis.inner, np.zeros((features, basis.inner.shape[1]))])
+        offsets = basis.offsets
+        if enhancement:
+            new = rng.uniform(-R, R, (layer.size, enhancement))
+            offsets = np.concatenate([offsets, self._biases(1, enhancement, rng)])
+            inner = np.hstack([inner, orthonormal(new) if self.whiten else new])
+        return BroadBasis(layer, inner, offsets, basis.outer)
+
+    def _biases(self, groups: int, nodes: int, rng: np.random.Generator) -> Array:
+        if self.shared_bias:
+            return np.repeat(rng.uniform(-self.scale, self.scale, groups), nodes)
+        return rng.uniform(-self.scale, self.scale, groups * nodes)
+
 
 def orthonormal(block: Array) -> Array:
     """Orthonormal columns with the same span; orthonormal rows where there are fewer rows."""
     if block.shape[0] >= block.shape[1]:
         return np.asarray(np.linalg.qr(block)[0])
     return np.asarray(np.linalg.qr(block.T)[0].T)
+
+
+class BroadWeights(NamedTuple):
+    """The arrays of u = [Z | H] W_out, Z = φ(X W_e + β_e), H = ξ(Z W_h + β_h), by name.
+
+    φ and ξ are the activations, X = (x - centre)/half the coordinates mapped to [-1, 1].
+    """
+
+    W_e: Array
+    """Feature weights, (d, nk)."""
+    beta_e: Array
+    """Feature biases, (nk,)."""
+    W_h: Array
+    """Enhancement weights, (nk, mq)."""
+    beta_h: Array
+    """Enhancement biases, (mq,)."""
+    W_out: Array
+    """Output weights, (nk + mq, unknowns)."""
+    centre: Array
+    """The middle of the bounding box of the domain, (d,)."""
+    half: Array
+    """Half of its lengths, (d,)."""
+
+
+def weights_of(basis: object, W_out: Array) -> BroadWeights | None:
+    """The arrays of a drawn broad basis with these output weights; None of another basis."""
+    if not isinstance(basis, BroadBasis):
+        return None
+    layer = basis.features
+    return BroadWeights(
+        layer.weights, layer.biases, basis.inner, basis.offsets, W_out, layer.centre, layer.half
+    )
 
 
 @dataclass(frozen=True)
@@ -139,6 +209,16 @@ class BroadBasis:
                 A[:, nk:] = enhanced.derivative(alpha)
             out.append(A)
         return out
+
+    def keeping(self, sites: Sequence[Array]) -> BroadBasis:
+        """The same basis, which keeps the values of its feature nodes at these points."""
+        return replace(self, features=self.features.keeping(sites))
+
+    def enhancement(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        """∂^α H alone, (N, mq) for each α."""
+        needed = closure(alphas)
+        enhanced = self._compose(self.features.activations(X, map(sum, needed)), needed)
+        return [enhanced.derivative(alpha) for alpha in alphas]
 
     def _weights(self, beta: MultiIndex) -> Array:
         """(diag(Wₑ^β) Wₕ)ᵀ, kept because points come in many small slices."""

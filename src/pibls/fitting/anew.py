@@ -59,14 +59,15 @@ class Anew:
 
     def values(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α u at points, (jets, n)."""
-        return chain.solution.space.values((X,), jets, chain.solution.weights)
+        return chain.solution.space.values((X,), jets, chain.solution.coefficients)
 
     def derivatives(self, chain: Solved, X: Array, jets: tuple[Jet, ...]) -> Array:
         """∂^α ∂u/∂θ at points, (parameters, jets, n)."""
         if not chain.beside:
             chain.beside = [self._beside(chain.solution, k) for k in self.moving]
         found = [
-            (up.space.values((X,), jets, up.weights) - down.space.values((X,), jets, down.weights)) / width
+            (up.space.values((X,), jets, up.coefficients) - down.space.values((X,), jets, down.coefficients))
+            / width
             for width, up, down in chain.beside
         ]
         return np.array(found).reshape(len(self.moving), len(jets), len(X))

@@ -282,10 +282,10 @@ def _sampled(solution: Solution, setting: Setting, edges: Array) -> list[Array]:
         z = np.empty((len(half), len(g.unknowns), g.order + r.s))
         for i, k in enumerate(g.unknowns):
             jets = tuple(Jet(k, (j,)) for j in range(g.order + 1))
-            high = solution.space.values((points,), jets[-1:], solution.weights)[0]
+            high = solution.space.values((points,), jets[-1:], solution.coefficients)[0]
             z[:, i, g.order :] = high.reshape(len(half), r.s) * half[:, None] ** float(g.order)
             if g.order:
-                low = solution.space.values((starts,), jets[:-1], solution.weights)
+                low = solution.space.values((starts,), jets[:-1], solution.coefficients)
                 z[:, i, : g.order] = low.T * half[:, None] ** np.arange(float(g.order))
         out.append(z)
     return out

@@ -91,10 +91,10 @@ class Held:
 
     def begin(self, solution: Solution) -> Chain:
         """The chain at the parameters of the solution that the space is from."""
-        parts = [solution.weights]
+        parts = [solution.coefficients]
         if self.space.in_time is not None:
             starts = self.space.in_time.starts
-            parts = [solution.weights[a:b] for a, b in pairwise(starts)]
+            parts = [solution.coefficients[a:b] for a, b in pairwise(starts)]
             assert self.evolution is not None
             parts = parts if self.evolution.forward else parts[::-1]
         found = self._run(solution.problem, parts, None)

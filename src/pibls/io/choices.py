@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from pibls.basis import Annular, Broad, Chebyshev, Features, Joined, Mirrored, Ridges, Singular, Tip, Waves
+from pibls.basis import (
+    Annular,
+    Broad,
+    Chebyshev,
+    Features,
+    GrownBroad,
+    Joined,
+    Mirrored,
+    Ridges,
+    Singular,
+    Tip,
+    Waves,
+)
 from pibls.errors import ProblemError
 from pibls.io.kinds import ACTIVATION
 from pibls.io.record import Record, damaged
@@ -23,6 +35,7 @@ _CLASSES = {
         Chebyshev,
         Decomposed,
         Features,
+        GrownBroad,
         Joined,
         Mirrored,
         PerPiece,

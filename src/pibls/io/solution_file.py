@@ -45,7 +45,7 @@ def save(solution: Solution, path: str | os.PathLike[str], /) -> Path:
     text = _text(solution.problem)
     writer = Writer(KNOWN, _SAVE)
     space = writer.part(solution.space, "space")
-    weights = _WEIGHTS.write(solution.weights, writer)
+    weights = _WEIGHTS.write(solution.coefficients, writer)
     error = solution.error
     header = {
         "pibls": __version__,
@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     solution = Solution(
         problem=problem,
         space=space,
-        weights=weights,
+        coefficients=weights,
         status=_status(header),
         residuals=_residuals(header),
         seconds=header.number("seconds"),

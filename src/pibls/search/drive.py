@@ -76,7 +76,7 @@ class Answer:
     """What a search found: a function, and what is known about how good it is."""
 
     space: Space
-    weights: Array
+    coefficients: Array
     status: Status
     residuals: dict[str, Norms]
     steps: int
@@ -239,7 +239,7 @@ def _judged_by(
     part = replace(lower(problem), residuals=tuple(surplus))
     rng = np.random.default_rng(request.seed)
     where = place(part, problem.domain, Points(1, _SURPLUS, _SURPLUS), rng)
-    function = answer.space, answer.weights
+    function = answer.space, answer.coefficients
     # Zero that is missed by rounding is missed by all of it: what counts is how large u is elsewhere.
     inside = np.asarray(problem.domain.interior(_SURPLUS, rng), dtype=float)
     sizes = np.abs(unknowns_at(*function, inside, part.unknowns)).max(axis=1)
@@ -386,10 +386,10 @@ def _answer(
     history: tuple[Progress, ...],
     notes: dict[str, Any],
 ) -> Answer:
-    weights = found.w[: found.space.columns]
+    coefficients = found.w[: found.space.columns]
     return Answer(
         found.space,
-        weights,
+        coefficients,
         status,
         found.residuals,
         found.outcome.steps,

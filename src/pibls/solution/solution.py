@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, floats
+from pibls.basis import BroadWeights, weights_of
 from pibls.caching import cached_property
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import displaced, unbegun, uncovered
@@ -46,7 +47,8 @@ class Solution(SolutionDoors):
 
     problem: Problem
     space: Space
-    weights: Array
+    coefficients: Array
+    """w, the coefficients of the unknowns one after another, in the order of the columns of the space."""
     status: Status
     residuals: dict[str, Norms]
     seconds: float
@@ -170,6 +172,33 @@ class Solution(SolutionDoors):
         return {u: float(v.max(initial=0.0)) for u, v in values.items()}
 
     @property
+    def weights(self) -> BroadWeights:
+        """W_e, β_e, W_h, β_h and W_out of a solution in a `Broad` basis, as arrays by name.
+
+        u = [Z | H] W_out with Z = φ(X W_e + β_e), H = ξ(Z W_h + β_h) and X = (x - centre)/half:
+        ``W_e`` (d, nk), ``beta_e`` (nk,), ``W_h`` (nk, mq), ``beta_h`` (mq,), ``W_out`` (nk + mq, unknowns),
+        ``centre`` and ``half`` (d,).
+        """
+        whole, found = self.space.whole, None
+        if whole is not None and len(set(whole.owners)) == 1:
+            W_out = self.coefficients.reshape(len(whole.bases), -1).T
+            found = weights_of(whole.bases[0], W_out)
+        if found is None:
+            raise ProblemError(
+                "solution.weights",
+                expected="a solution in a Broad basis",
+                got=f"a solution in {self._kind}",
+                remedy="Write pibls.solve(problem, basis=pibls.Broad(10, 10, 4, 10, scale=3.9)), or take "
+                "solution.coefficients, the coefficients of any basis.",
+            )
+        return found
+
+    @property
+    def _kind(self) -> str:
+        chosen = self.settings.get("basis")
+        return type(self.space).__name__ if chosen is None else type(chosen).__name__
+
+    @property
     def windows(self) -> tuple[tuple[float, float], ...]:
         """(start, stop) of each window in time; empty where the solution is in one piece."""
         return self.space.windows
@@ -235,7 +264,7 @@ class Solution(SolutionDoors):
         out = np.full(len(X), np.nan)
         X = X[inside]
         normals = np.zeros_like(X)
-        values = self.space.values((X,), jets, self.weights)
+        values = self.space.values((X,), jets, self.coefficients)
         data = residual.known_data(X)
         k = len(residual.linear)
         a = residual.coefficients(X, normals, data)

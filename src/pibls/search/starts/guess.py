@@ -128,7 +128,7 @@ def _of_solution(solution: Any, u: Any) -> Evaluator | None:
     k = names.index(str(u.func))
 
     def evaluate(X: Array, alpha: MultiIndex) -> Array:
-        found = solution.space.values((X,), (Jet(k, alpha),), solution.weights)[0]
+        found = solution.space.values((X,), (Jet(k, alpha),), solution.coefficients)[0]
         return np.asarray(np.nan_to_num(found))
 
     return evaluate

@@ -84,7 +84,9 @@ class Sums:
     def _values(self) -> Array:
         """(solutions, unknowns, places)."""
         unknowns = len(self.solved[0].error.each) or 1
-        return np.array([unknowns_at(s.space, s.weights, self.plan.where, unknowns) for s in self.solved])
+        return np.array(
+            [unknowns_at(s.space, s.coefficients, self.plan.where, unknowns) for s in self.solved]
+        )
 
     def answer(self, k: int) -> Answer | None:
         """The sum that solves problem number k; None where its error is larger than what was asked for."""
@@ -94,7 +96,7 @@ class Sums:
         sizes = np.where(sizes > self.tol * sizes.max(), sizes, sizes.max())
         if not all(e.max <= self.tol * s for e, s in zip(error.each, sizes, strict=True)):
             return None
-        space, w = _sum(c, [(s.space, s.weights) for s in self.solved])
+        space, w = _sum(c, [(s.space, s.coefficients) for s in self.solved])
         residuals = {name: _norms(c, [s.residuals[name] for s in self.solved]) for name in first.residuals}
         return Answer(space, w, first.status, residuals, 1, first.settings, (), KnownEstimate(error), {})
 

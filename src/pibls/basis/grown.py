@@ -1,0 +1,108 @@
+r"""A = [Z | H] with nodes that were added later: a broad basis that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from pibls.arrays import Array, MultiIndex
+from pibls.basis.broad import Broad, BroadBasis
+from pibls.basis.checks import whole
+from pibls.basis.joined import JoinedBasis
+from pibls.basis.protocol import Basis
+from pibls.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class GrownBroad:
+    """A broad basis and the nodes added to it, in the order in which they were added.
+
+    Parameters
+    ----------
+    base
+        The basis that was begun with. Its range R, activations, whitening and refinement hold for added nodes
+        too.
+    added
+        (feature nodes, enhancement nodes) of each addition. An addition is one group of each kind; its
+        enhancement nodes see all feature nodes that are there.
+
+    >>> GrownBroad(Broad(10, 10, 4, 10, scale=3.9), ((0, 14), (20, 0))).size
+    174
+    """
+
+    base: Broad
+    added: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        for addition in self.added:
+            for count in addition:
+                whole(count, "GrownBroad(added)", least=0)
+            if len(addition) != 2 or not any(addition):
+                raise ProblemError(
+                    "GrownBroad(added)",
+                    expected="pairs (feature nodes, enhancement nodes), not both 0",
+                    got=repr(addition),
+                    remedy="Write added=((0, 20),) for 20 enhancement nodes.",
+                )
+
+    @property
+    def size(self) -> int:
+        """The number of nodes, added ones included."""
+        return self.base.size + sum(map(sum, self.added))
+
+    def draw(self, box: Array, rng: np.random.Generator) -> BroadBasis:
+        return self.stages(box, rng)[-1]
+
+    def stages(self, box: Array, rng: np.random.Generator) -> list[BroadBasis]:
+        """The base and the basis after each addition."""
+        first = self.base.draw(box, rng)
+        return list(
+            accumulate(self.added, lambda basis, new: self.base.extended(basis, *new, rng), initial=first)
+        )
+
+
+def nodes_since(earlier: BroadBasis | None, basis: BroadBasis) -> Basis:
+    """The nodes that a basis has and an earlier stage of it has not: features, then enhancement nodes."""
+    if earlier is None:
+        return basis
+    first, old = earlier.features.size, len(earlier.offsets)
+    new: list[Basis] = []
+    if first < basis.features.size:
+        layer = basis.features.since(first)
+        new.append(BroadBasis(layer, np.empty((layer.size, 0)), np.empty(0), basis.outer))
+    if old < len(basis.offsets):
+        later = BroadBasis(basis.features, basis.inner[:, old:], basis.offsets[old:], basis.outer)
+        new.append(EnhancementNodes(later))
+    return new[0] if len(new) == 1 else JoinedBasis(tuple(new))
+
+
+def natural_order(stages: Sequence[BroadBasis], unknowns: int) -> list[int]:
+    """Where each coefficient of the last stage stands among the columns of all additions, one after another.
+
+    An addition has its feature nodes, then its enhancement nodes, for one unknown after another.
+    """
+    places: list[tuple[int, int, int, int]] = []
+    features = enhancement = 0
+    for stage, basis in enumerate(stages):
+        new = basis.features.size - features, len(basis.offsets) - enhancement
+        for unknown in range(unknowns):
+            places += [(unknown, kind, stage, i) for kind in (0, 1) for i in range(new[kind])]
+        features, enhancement = basis.features.size, len(basis.offsets)
+    return sorted(range(len(places)), key=places.__getitem__)
+
+
+@dataclass(frozen=True)
+class EnhancementNodes:
+    """H alone: the enhancement nodes of a basis, without the feature nodes that they see."""
+
+    basis: BroadBasis
+
+    @property
+    def size(self) -> int:
+        return len(self.basis.offsets)
+
+    def jets(self, X: Array, alphas: Sequence[MultiIndex]) -> list[Array]:
+        return self.basis.enhancement(X, alphas)

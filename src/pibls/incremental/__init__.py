@@ -1,0 +1,5 @@
+"""Broad learning that grows: nodes and points are added, and the factorisation is updated."""
+
+from pibls.incremental.model import IncrementalBroad
+
+__all__ = ["IncrementalBroad"]

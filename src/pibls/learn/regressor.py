@@ -1,0 +1,201 @@
+r"""y ≈ ȳ + [Z | H] W_out, W_out = argmin ‖[Z | H] W - (y - ȳ)‖² + λ²‖W‖²: regression with a broad basis."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.basis import Broad, nodes_since
+from pibls.basis.grown import GrownBroad
+from pibls.errors import ProblemError
+from pibls.linalg.updated_qr import UpdatedQR
+
+try:
+    from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as reason:  # pragma: no cover - the package is there where the tests run
+    raise ImportError(
+        "pibls.BroadRegressor needs scikit-learn 1.6 or later. Install it with: pip install 'pibls[learn]'"
+    ) from reason
+
+
+class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Regression with a broad basis: random feature and enhancement nodes, output weights by least squares.
+
+    Parameters
+    ----------
+    feature_groups, feature_nodes
+        n groups of k feature nodes, which see the inputs.
+    enhancement_groups, enhancement_nodes
+        m groups of q enhancement nodes, which see all feature nodes; both 0 for features alone.
+    scale
+        R: weights and biases are uniform in (-R, R), for inputs mapped to [-1, 1] by their range in `fit`.
+    activation, enhancement_activation
+        φ and ξ by name; ξ = φ by default.
+    whiten, sparse
+        Orthonormal enhancement weights; sparse-autoencoder refinement of the feature weights.
+    alpha
+        λ, relative to the length of each column of [Z | H]: 1e-8 is close to plain least squares.
+    random_state
+        A seed, a `numpy.random.RandomState`, or None.
+
+    Attributes
+    ----------
+    basis_ : GrownBroad
+        The numbers of nodes, added ones included.
+    W_out_ : array (nodes,) or (nodes, outputs)
+        Output weights.
+    intercept_ : float or array (outputs,)
+        ȳ, the mean of the targets of `fit`.
+    n_features_in_ : int
+        The number of inputs.
+
+    >>> import numpy as np, pibls
+    >>> X = np.linspace(-1.0, 1.0, 200)[:, None]
+    >>> model = pibls.BroadRegressor(random_state=0).fit(X, np.sin(3.0 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.25]])[0] - np.sin(0.75)) < 1e-5)
+    True
+    """
+
+    def __init__(
+        self,
+        feature_groups: int = 10,
+        feature_nodes: int = 10,
+        enhancement_groups: int = 1,
+        enhancement_nodes: int = 50,
+        *,
+        scale: float = 1.0,
+        activation: str = "tanh",
+        enhancement_activation: str | None = None,
+        whiten: bool = True,
+        sparse: bool = False,
+        alpha: float = 1e-8,
+        random_state: Any = None,
+    ) -> None:
+        self.feature_groups = feature_groups
+        self.feature_nodes = feature_nodes
+        self.enhancement_groups = enhancement_groups
+        self.enhancement_nodes = enhancement_nodes
+        self.scale = scale
+        self.activation = activation
+        self.enhancement_activation = enhancement_activation
+        self.whiten = whiten
+        self.sparse = sparse
+        self.alpha = alpha
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw the nodes and solve for the output weights.
+
+        X (samples, inputs), y (samples,) or (samples, outputs).
+        """
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        y = np.asarray(y, dtype=float)
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, Real) or not self.alpha > 0:
+            raise ProblemError(
+                "BroadRegressor(alpha)",
+                expected="a positive number",
+                got=repr(self.alpha),
+                remedy="Leave it out for the usual one, 1e-8.",
+            )
+        state = check_random_state(self.random_state)
+        self._rng = np.random.default_rng(state.randint(np.iinfo(np.int32).max, size=4))
+        self.basis_ = GrownBroad(
+            Broad(
+                self.feature_groups,
+                self.feature_nodes,
+                self.enhancement_groups,
+                self.enhancement_nodes,
+                scale=self.scale,
+                activation=self.activation,
+                enhancement_activation=self.enhancement_activation,
+                whiten=self.whiten,
+                sparse=self.sparse,
+            )
+        )
+        self._nodes = self.basis_.base.draw(_box(X), self._rng)
+        A = self._table(self._nodes, X)
+        self._factors = UpdatedQR.of(A, self._ridge(A))
+        self.intercept_ = y.mean(axis=0)
+        self._inputs, self._targets = X, y - self.intercept_
+        self._order = np.arange(self._nodes.size)
+        return self._solved()
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """With more data; nodes, range of the inputs and intercept stay, the factors are updated."""
+        if not hasattr(self, "_factors"):
+            return self.fit(X, y)
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=False)
+        y = np.asarray(y, dtype=float)
+        if y.shape[1:] != self._targets.shape[1:]:
+            raise ProblemError(
+                "partial_fit(y)",
+                expected=f"targets of the shape (samples, {', '.join(map(str, self._targets.shape[1:]))})",
+                got=f"an array {y.shape}",
+                remedy="Give as many outputs as in fit.",
+            )
+        self._factors = self._factors.with_rows(self._table(self._nodes, X)[:, np.argsort(self._order)])
+        self._inputs = np.concatenate([self._inputs, X])
+        self._targets = np.concatenate([self._targets, y - self.intercept_])
+        return self._solved()
+
+    def add_feature_nodes(self, nodes: int) -> Self:
+        """With one more group of feature nodes; the factors are updated, not computed again."""
+        return self._extended(_count(nodes, "add_feature_nodes(nodes)"), 0)
+
+    def add_enhancement_nodes(self, nodes: int) -> Self:
+        """With one more group of enhancement nodes, which see all feature nodes that are there."""
+        return self._extended(0, _count(nodes, "add_enhancement_nodes(nodes)"))
+
+    def predict(self, X: Any) -> Array:
+        """y at the inputs X (samples, inputs)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(self.intercept_ + self._table(self._nodes, X) @ self.W_out_)
+
+    def _extended(self, features: int, enhancement: int) -> Self:
+        check_is_fitted(self)
+        basis = self.basis_.base.extended(self._nodes, features, enhancement, self._rng)
+        A = self._table(nodes_since(self._nodes, basis), self._inputs)
+        self._factors = self._factors.with_columns(A, self._ridge(A))
+        old, nk = self._nodes.size, self._nodes.features.size
+        # The factors have the columns in the order of the additions, the basis has all features first.
+        order, new = self._order, np.arange(old, basis.size)
+        self._order = np.concatenate([order[:nk], new[:features], order[nk:], new[features:]])
+        self._nodes = basis
+        self.basis_ = GrownBroad(self.basis_.base, (*self.basis_.added, (features, enhancement)))
+        return self._solved()
+
+    def _solved(self) -> Self:
+        self.W_out_ = self._factors.apply(self._targets)[self._order]
+        return self
+
+    def _ridge(self, A: Array) -> Array:
+        lengths = np.sqrt(np.einsum("ij,ij->j", A, A))
+        return np.asarray(self.alpha * np.where(lengths > 0, lengths, 1.0))
+
+    def _table(self, basis: Any, X: Array) -> Array:
+        found: Array = basis.jets(X, [(0,) * X.shape[1]])[0]
+        return found
+
+
+def _box(X: Array) -> Array:
+    """The range of each input, (d, 2); one of length 2 where it is constant."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    flat = ~(high > low)
+    return np.column_stack([np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)])
+
+
+def _count(value: Any, argument: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ProblemError(
+            argument,
+            expected="a whole number of at least 1",
+            got=repr(value),
+            remedy="Say how many nodes to add.",
+        )
+    return int(value)
