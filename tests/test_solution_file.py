@@ -245,7 +245,9 @@ def cells() -> pibls.Solution:
     )
     space = Cells(tree, parts)
     return _with(
-        quickly(problem, pibls.Waves(4, scale=1.0)), space=space, coefficients=rng.standard_normal(space.columns)
+        quickly(problem, pibls.Waves(4, scale=1.0)),
+        space=space,
+        coefficients=rng.standard_normal(space.columns),
     )
 
 
