@@ -138,3 +138,36 @@ def test_bad_input() -> None:
         Decomposed((0, 2), Features(50, scale=3.0))
     with pytest.raises(pibls.ProblemError, match=r"Decomposed\(local\).*a basis for each cell"):
         Decomposed((2, 2), "tanh")  # type: ignore[arg-type]
+
+
+def test_the_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """solve(p, basis=Decomposed((28, 28), Features(64, scale=3.0))) asked for 108 GiB."""
+    case = pibls.cases["TC-5"]
+    basis, points = Decomposed((3, 3), Waves(80, 1.5)), Points(2000, 360)
+    held = pibls.solve(case.problem, basis=basis, points=points, method=pibls.LeastSquares())
+
+    def dense(*_: Any, **__: Any) -> Array:
+        raise AssertionError("the matrix was made dense")
+
+    monkeypatch.setattr(Spread, "__array__", dense)
+    solution = pibls.solve(case.problem, basis=basis, points=points)
+    X = case.problem.domain.interior(500, np.random.default_rng(1))
+    exact = case.exact(*X.T)
+    assert np.abs(solution(*X.T) - exact).max() < 1e-6
+    assert np.abs(held(*X.T) - exact).max() < 1e-6
+
+
+def test_a_dense_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> Array:
+        raise MemoryError
+
+    columns = [np.arange(2), np.arange(2, 5)]
+    A = Spread.of([Strip((0,), (np.ones((4, 2)),)), Strip((1,), (np.ones((4, 3)),))], columns)
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "zeros", full)
+        with pytest.raises(
+            pibls.ProblemError,
+            match=r"method: expected a method that exploits the blocks.*got a method that needs all 8 x 5 "
+            r"entries, .* GiB.*pass GaussNewton\(\)",
+        ):
+            pibls.LeastSquares().linear.factor(A)

@@ -24,6 +24,8 @@ class Structured(ABC):
 
     is_streamed = False
     """Whether every pass over it makes its rows anew."""
+    is_sparse = False
+    """Whether most of it is zero, and only the rest is held."""
 
     @property
     @abstractmethod

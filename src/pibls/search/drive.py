@@ -16,7 +16,6 @@ from pibls.diagnose.frobenius import singular_ends
 from pibls.diagnose.surplus import told_twice
 from pibls.diagnose.walls import is_bare
 from pibls.domain import Domain, box_of
-from pibls.linalg import PivotedQR
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.patience import asked
@@ -45,7 +44,7 @@ from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, with_ends, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
 from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
-from pibls.solver import GaussNewton, LeastSquares, Method
+from pibls.solver import GaussNewton, Method, StructuredLeastSquares
 from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.judging import residuals_at
@@ -337,7 +336,7 @@ def _given(problem: Problem, request: Request) -> tuple[Bench, Choice, Method]:
     bench, method = _given_bench(problem, request), request.method
     spec = bench.extra.joined(cast("BasisSpec", request.basis)) if bench.extra else request.basis
     if method is None:
-        method = LeastSquares(PivotedQR()) if bench.lowered.is_linear else GaussNewton()
+        method = StructuredLeastSquares() if bench.lowered.is_linear else GaussNewton()
     return bench, spec, method
 
 

@@ -1,7 +1,7 @@
 """Methods: one algorithm per file, each takes a system to an outcome."""
 
 from pibls.solver.gauss_newton import GaussNewton
-from pibls.solver.least_squares import LeastSquares
+from pibls.solver.least_squares import LeastSquares, StructuredLeastSquares
 from pibls.solver.nlsq_perturb import NLSQPerturb
 from pibls.solver.protocol import Equations, Method, Outcome
 from pibls.solver.trust_region import TrustRegion
@@ -13,5 +13,6 @@ __all__ = [
     "Method",
     "NLSQPerturb",
     "Outcome",
+    "StructuredLeastSquares",
     "TrustRegion",
 ]

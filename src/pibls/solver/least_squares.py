@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pibls.errors import ProblemError
-from pibls.linalg import LinearSolver
+from pibls.linalg import LinearSolver, PivotedQR
+from pibls.linalg.matrix import as_matrix
 from pibls.linalg.svd import SVD
+from pibls.solver.gauss_newton import GaussNewton
 from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
 from pibls.status import Status
 
@@ -44,3 +46,19 @@ class LeastSquares:
         factors = self.linear.factor(A)
         w = factors.apply(b)
         return Outcome(w, cost_of(system.residual(w)), 1, Status.SOLVED, factors.rank)
+
+
+@dataclass(frozen=True)
+class StructuredLeastSquares:
+    """One linear least-squares solve by the factorisation that suits the matrix.
+
+    Pivoted QR of a dense matrix, which is the most accurate where columns are nearly dependent; block QR
+    (`linalg.tree`) of a block-sparse one, whose dense form may not fit into memory: 28 x 28 cells of 64
+    functions in the plane are 108 GiB.
+    """
+
+    def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
+        A, _ = linear_start(system)
+        if as_matrix(A).is_sparse:
+            return GaussNewton().linear_solve(system)
+        return LeastSquares(PivotedQR()).solve(system, rng)

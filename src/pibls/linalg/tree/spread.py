@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.arrays import Array, Numbers
 from pibls.caching import cached_property
+from pibls.errors import ProblemError
 from pibls.linalg.matrix import Matrix, Structured
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout
@@ -52,6 +53,8 @@ class Spread(Structured):
     >>> np.asarray(A)
     array([[0., 1., 1.]])
     """
+
+    is_sparse = True
 
     engine: Engine = field(repr=False)
     layout: Layout
@@ -136,7 +139,16 @@ class Spread(Structured):
         return block_qr.factor(self, scale, cond)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        out = np.zeros(self.shape, order="F")
+        (rows, columns), gigabytes = self.shape, 8 * np.prod(self.shape, dtype=float) / 2**30
+        try:
+            out = np.zeros(self.shape, order="F")
+        except MemoryError as reason:
+            raise ProblemError(
+                "method",
+                expected="a method that exploits the blocks of the matrix, or a matrix that fits into memory",
+                got=f"a method that needs all {rows} x {columns} entries, {gigabytes:.3g} GiB",
+                remedy="Leave method out, pass GaussNewton(), or give the basis fewer cells or functions.",
+            ) from reason
         for bundle, piece in zip(self.layout.bundles, self.engine.get(self.pieces), strict=True):
             for s, strip in zip(bundle.strips, piece, strict=True):
                 for p, B in zip(strip.parts, strip.blocks, strict=True):
