@@ -158,16 +158,28 @@ def test_the_default_method_keeps_the_matrix_sparse(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_dense_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> Array:
+    def full(need: float) -> None:
         raise MemoryError
 
     columns = [np.arange(2), np.arange(2, 5)]
     A = Spread.of([Strip((0,), (np.ones((4, 2)),)), Strip((1,), (np.ones((4, 3)),))], columns)
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "zeros", full)
-        with pytest.raises(
-            pibls.ProblemError,
-            match=r"method: expected a method that exploits the blocks.*got a method that needs all 8 x 5 "
-            r"entries, .* GiB.*pass GaussNewton\(\)",
-        ):
-            pibls.LeastSquares().linear.factor(A)
+    monkeypatch.setattr("pibls.linalg.tree.spread.check_memory", full)
+    with pytest.raises(
+        pibls.ProblemError,
+        match=r"method: expected a method that exploits the blocks.*got a method that needs all 8 x 5 "
+        r"entries, .* GiB.*pass GaussNewton\(\)",
+    ):
+        pibls.LeastSquares().linear.factor(A)
+
+
+def test_a_basis_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(need: float) -> None:
+        raise MemoryError("8.0 GB are needed, 1.0 GB are available")
+
+    monkeypatch.setattr("pibls.linalg.tree.engine.check_memory", full)
+    with pytest.raises(
+        pibls.ProblemError,
+        match=r"basis: expected functions and points whose matrices fit.*got 80 functions for each unknown: "
+        r"8\.0 GB are needed, 1\.0 GB are available.*Give fewer functions or points",
+    ):
+        pibls.solve(pibls.cases["TC-5"].problem, basis=Decomposed((2, 2), Waves(20, 1.5)))

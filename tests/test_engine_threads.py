@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pibls
 from pibls.caching import cached_property
 from pibls.linalg.threads import _controller, sensible_threads
 
 pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 
+LOCKED = re.compile(r"^from functools import .*cached_property|functools\.cached_property$", re.MULTILINE)
 SETTING = """
 import threading, warnings
 import numpy as np, sympy as sp
@@ -151,3 +155,11 @@ def test_a_thread_that_ends_leaves_the_blas_limit_of_the_others() -> None:
     assert within == [1] * len(libraries)
     assert after == allowed
     assert [c.num_threads for c in libraries] == before
+
+
+def test_no_module_uses_a_cached_property_with_a_lock() -> None:
+    root = Path(pibls.__file__).parent
+    locked = [
+        p.name for p in root.rglob("*.py") if p.name != "caching.py" and LOCKED.search(p.read_text("utf-8"))
+    ]
+    assert not locked

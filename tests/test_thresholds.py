@@ -13,10 +13,10 @@ import pibls
 from pibls.problem.forms.lowering import lower
 from pibls.search import attempt as attempts
 from pibls.search import drive
-from pibls.search.attempt import Attempt
+from pibls.search.attempt import Attempt, rescaled
 from pibls.search.cells.plan import CellPlan
 from pibls.search.cells.sizes import Sized
-from pibls.search.drive import _lost, rescaled
+from pibls.search.drive import _lost
 from pibls.search.evolution import evolution_of
 from pibls.search.evolutions.followed import Demand
 from pibls.search.judging.estimate import ErrorEstimate, Where, estimated

@@ -21,7 +21,7 @@ from pibls.search.judging.bench import Bench, stream
 from pibls.search.judging.estimate import Norms, norms_by_name
 from pibls.search.judging.probe import UNPROBED, Probed, probed_at
 from pibls.search.starts.harmonic import from_guess, from_scratch, warm
-from pibls.search.thresholds import COUNTS
+from pibls.search.thresholds import COUNTS, DEFAULT
 from pibls.search.work import dense
 from pibls.solver import GaussNewton, Method, Outcome
 from pibls.space import Choice, Space, Whole, ties_of
@@ -133,6 +133,23 @@ def drawn(spec: Choice, bench: Bench, key: int) -> Space:
         made: Space = own(bench.box, rng, unknowns)
         return made
     return Whole.shared(cast("BasisSpec", spec).draw(bench.box, rng), unknowns)
+
+
+def rescaled(spec: Any) -> Choice:
+    """The same basis at another scale; of several joined, or in cells, each of them."""
+    changed: dict[str, Any] = {}
+    scale = getattr(spec, "scale", None)
+    if isinstance(scale, tuple):
+        changed["scale"] = tuple(DEFAULT.other_scale * s for s in scale)
+    elif isinstance(scale, (int, float)):
+        changed["scale"] = DEFAULT.other_scale * scale
+    if hasattr(spec, "parts"):
+        changed["parts"] = tuple(rescaled(part) for part in spec.parts)
+    if hasattr(spec, "specs"):
+        changed["specs"] = tuple(rescaled(part) for part in spec.specs)
+    if hasattr(spec, "local"):
+        changed["local"] = rescaled(spec.local)
+    return cast("Choice", replace(spec, **changed) if changed else spec)
 
 
 @lru_cache(maxsize=64)

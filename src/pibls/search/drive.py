@@ -16,6 +16,7 @@ from pibls.diagnose.frobenius import singular_ends
 from pibls.diagnose.surplus import told_twice
 from pibls.diagnose.walls import is_bare
 from pibls.domain import Domain, box_of
+from pibls.errors import ProblemError
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.patience import asked
@@ -23,7 +24,7 @@ from pibls.problem import Problem, refuse_unsolved
 from pibls.problem.breaks.materials import in_one_piece, materials_of, refuse_pieces
 from pibls.problem.forms.lowering import LoweredProblem, Residual, lower
 from pibls.problem.statement import distinct
-from pibls.search.attempt import Attempt, attempt, misfits
+from pibls.search.attempt import Attempt, attempt, misfits, rescaled
 from pibls.search.budget import Budget, OutOfTimeError, Progress
 from pibls.search.evolution import surplus_of
 from pibls.search.evolutions.ends import told_beyond
@@ -324,7 +325,15 @@ def _as_given(problem: Problem, request: Request, budget: Budget) -> Answer:
     """Exactly the given basis; the error is estimated when it is asked for."""
     bench, spec, method = _given(problem, request)
     watched = replace(bench, engine=_watched(request, budget))
-    found = attempt(watched, spec, request.points, method, key=0)
+    try:
+        found = attempt(watched, spec, request.points, method, key=0)
+    except MemoryError as reason:
+        raise ProblemError(
+            "basis",
+            expected="functions and points whose matrices fit into memory",
+            got=f"{spec.size} functions for each unknown: {reason}",
+            remedy="Give fewer functions or points, more but smaller cells (Decomposed), or an engine.",
+        ) from reason
     status = found.outcome.status
     if status is Status.SOLVED and not found.relative <= DEFAULT.holds:
         status = Status.UNRESOLVED
@@ -359,23 +368,6 @@ class SecondSolve:
     def __getstate__(self) -> dict[str, Any]:
         # Workers belong to the process that solves.
         return {**vars(self), "request": replace(self.request, engine=HERE, guess=None)}
-
-
-def rescaled(spec: Any) -> Choice:
-    """The same basis at another scale; of several joined, or in cells, each of them."""
-    changed: dict[str, Any] = {}
-    scale = getattr(spec, "scale", None)
-    if isinstance(scale, tuple):
-        changed["scale"] = tuple(DEFAULT.other_scale * s for s in scale)
-    elif isinstance(scale, (int, float)):
-        changed["scale"] = DEFAULT.other_scale * scale
-    if hasattr(spec, "parts"):
-        changed["parts"] = tuple(rescaled(part) for part in spec.parts)
-    if hasattr(spec, "specs"):
-        changed["specs"] = tuple(rescaled(part) for part in spec.specs)
-    if hasattr(spec, "local"):
-        changed["local"] = rescaled(spec.local)
-    return cast("Choice", replace(spec, **changed) if changed else spec)
 
 
 def _answer(

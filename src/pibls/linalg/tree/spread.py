@@ -14,6 +14,7 @@ from pibls.errors import ProblemError
 from pibls.linalg.matrix import Matrix, Structured
 from pibls.linalg.tree.engine import HERE, Engine
 from pibls.linalg.tree.layout import Layout
+from pibls.memory import check_memory
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ class Spread(Structured):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         (rows, columns), gigabytes = self.shape, 8 * np.prod(self.shape, dtype=float) / 2**30
         try:
+            check_memory(gigabytes * 2**30)
             out = np.zeros(self.shape, order="F")
         except MemoryError as reason:
             raise ProblemError(

@@ -25,7 +25,8 @@ from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.threads import sensible_threads
 from pibls.problem import Problem, Region
 from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.search.drive import Answer, rescaled
+from pibls.search.attempt import rescaled
+from pibls.search.drive import Answer
 from pibls.search.judging.bench import Bench
 from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms, Where, estimated
 from pibls.search.judging.probe import probed
