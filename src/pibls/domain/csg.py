@@ -10,6 +10,7 @@ import sympy as sp
 
 from pibls.arrays import Array, Mask
 from pibls.caching import cached_property
+from pibls.domain.boxes_met import clusters, points_in_boxes
 from pibls.domain.checks.arguments import mentioned
 from pibls.domain.faces.face import Face, drawn_within
 from pibls.domain.faces.trim import outline, trim
@@ -17,6 +18,8 @@ from pibls.domain.maps import Affine
 from pibls.domain.protocol import Domain, box_of, faces_of, is_domain, leaves_of, time_of
 from pibls.domain.shape import Shape, inside_of, map_of
 from pibls.errors import ProblemError
+
+_APART = 1e-8  # of the size: boxes that are further apart than this have nothing in common
 
 
 class Combined(Shape):
@@ -57,17 +60,24 @@ class Combined(Shape):
     def leaves(self) -> tuple[object, ...]:
         return tuple(leaf for part in self.parts for leaf in leaves_of(part))
 
+    def _together(self) -> list[list[int]]:
+        """The numbers of the parts, in lists; parts of different lists have nothing to do with each other."""
+        return [list(range(len(self.parts)))]
+
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        candidates = [
-            (face.flipped() if flip else face, i)
-            for i, (part, flip) in enumerate(zip(self.parts, self._flips(), strict=True))
-            for face in faces_of(part)
-        ]
-        found = trim(self, self._around(), candidates, fills=self._fills)
+        parts, flips = self.parts, self._flips()
+        found: list[Face] = []
+        for numbers in self._together():
+            faces = [(face, i) for i in numbers for face in faces_of(parts[i])]
+            if len(numbers) == 1 and all(f.has_chart and not f.is_thin for f, _ in faces):
+                found += [f for f, _ in faces]  # nothing is near that could cut it
+                continue
+            candidates = [(face.flipped() if flips[i] else face, i) for face, i in faces]
+            found += trim(self, self._around(), candidates, fills=self._fills)
         if not found:
             raise empty(self)
-        return found
+        return tuple(found)
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -107,7 +117,7 @@ class _Alike(Combined):
     def parts(self) -> tuple[Domain, ...]:
         return self.shapes
 
-    @property
+    @cached_property
     def _boxes(self) -> tuple[Array, Array]:
         boxes = np.array([box_of(s) for s in self.shapes])
         return boxes[..., 0], boxes[..., 1]
@@ -123,11 +133,32 @@ class Union(_Alike):
     sign = "|"
 
     def contains(self, X: Array) -> Mask:
-        return np.asarray(np.logical_or.reduce([np.asarray(s.contains(X)) for s in self.shapes]))
+        return self._contained(X, None)
 
     def _fills(self, number: int, X: Array) -> Mask:
-        others = [np.asarray(s.contains(X)) for i, s in enumerate(self.shapes) if i != number]
-        return np.asarray(np.logical_or.reduce(others), dtype=np.bool_)
+        return self._contained(X, number)
+
+    def _contained(self, X: Array, but: int | None) -> Mask:
+        """Which points lie in one of the shapes, one of them left out; each shape sees those in its box."""
+        inside = np.zeros(len(X), dtype=np.bool_)
+        low, high = self._boxes
+        slack = _APART * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
+        for i, near in points_in_boxes(low - slack, high + slack, X):
+            left = near[~inside[near]]
+            if i != but and len(left):
+                inside[left] = np.asarray(self.shapes[i].contains(X[left]), dtype=np.bool_)
+        return inside
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        low, high = self._around().T.tolist()
+        return tuple(zip(low, high, strict=True))
+
+    def _together(self) -> list[list[int]]:
+        around = self._around()
+        slack = _APART * (around[:, 1] - around[:, 0])
+        low, high = self._boxes
+        return clusters(low - slack, high + slack)
 
     def _around(self) -> Array:
         low, high = self._boxes
@@ -178,16 +209,10 @@ class Difference(Combined):
 
     def contains(self, X: Array) -> Mask:
         inside = np.array(self.body.contains(X), dtype=np.bool_)
-        low, high = self._hole_boxes
-        if len(self.holes) > 1 and len(X):
-            # Most points are far from most holes.
-            meets = np.flatnonzero(np.all((high >= X.min(axis=0)) & (low <= X.max(axis=0)), axis=1))
-        else:
-            meets = np.arange(len(self.holes))
-        for i in meets:
-            near = np.flatnonzero(inside & np.all((low[i] <= X) & (high[i] >= X), axis=1))
-            if len(near):
-                inside[near] = ~np.asarray(self.holes[i].contains(X[near]), dtype=np.bool_)
+        for i, near in points_in_boxes(*self._hole_boxes, X):  # most points are far from most holes
+            left = near[inside[near]]
+            if len(left):
+                inside[left] = ~np.asarray(self.holes[i].contains(X[left]), dtype=np.bool_)
         return inside
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, floats
 from pibls.caching import cached_property
-from pibls.domain.checks.arguments import several_coordinates, signed_in
+from pibls.domain.checks.arguments import check_extent, check_place, several_coordinates, signed_in
 from pibls.domain.faces.face import Face, drawn_within
 from pibls.domain.faces.patch import Patch
 from pibls.domain.faces.surface import Surface
@@ -90,10 +90,14 @@ class Solid(Shape):
                 got=f"shape {T.shape}",
                 remedy="Give three corners (x, y, z) for each triangle.",
             )
-        size = float(np.ptp(T.reshape(-1, 3), axis=0).max())
-        area = np.linalg.norm(np.cross(T[:, 1] - T[:, 0], T[:, 2] - T[:, 0]), axis=1)
-        T = T[area > 1e-14 * size**2]
-        _check_closed(T, size)
+        check_place(float(T.ravel()[np.abs(T).argmax()]), "Solid(triangles)")
+        low = T.reshape(-1, 3).min(axis=0)
+        size = float((T.reshape(-1, 3).max(axis=0) - low).max())
+        check_extent(size, "Solid(triangles)")
+        R = (T - low) / size  # in the unit cube
+        area = np.linalg.norm(np.cross(R[:, 1] - R[:, 0], R[:, 2] - R[:, 0]), axis=1)
+        T, R = T[area > 1e-14], R[area > 1e-14]
+        _check_closed(R)
         object.__setattr__(self, "coordinates", symbols)
         object.__setattr__(self, "triangles", T)
         if self._volume < 0:  # all of them seen from inside
@@ -178,18 +182,26 @@ def _cross(a: Array, b: Array) -> Array:
     return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
 
 
-def _check_closed(T: Array, size: float) -> None:
-    """Each edge of a closed surface is run through once in each direction."""
-    points = np.round(T.reshape(-1, 3) / (1e-9 * size)).astype(np.int64)
+def _check_closed(T: Array) -> None:
+    """Each edge of a closed surface in the unit cube is run through once in each direction."""
+    points = np.round(T.reshape(-1, 3) / 1e-9).astype(np.int64)
     _, number = np.unique(points, axis=0, return_inverse=True)
     corner = number.reshape(-1, 3)
-    edges = np.concatenate([corner[:, [0, 1]], corner[:, [1, 2]], corner[:, [2, 0]]])
-    forward = {(int(a), int(b)) for a, b in edges}
-    open_edges = sum((b, a) not in forward for a, b in forward)
+    a, b = np.concatenate([corner[:, [0, 1]], corner[:, [1, 2]], corner[:, [2, 0]]]).T
+    forth, back = np.unique(a * len(points) + b), b * len(points) + a
+    open_edges = np.count_nonzero(~np.isin(forth, back))
     if open_edges:
         raise ProblemError(
             "Solid(triangles)",
             expected="a closed surface, each edge in two triangles of the same sense",
             got=f"{open_edges} edge(s) with a triangle on one side only",
             remedy="Close the holes of the surface in the program it comes from.",
+        )
+    volume = np.einsum("ij,ij->i", T[:, 0], np.cross(T[:, 1], T[:, 2])).sum() / 6
+    if abs(volume) <= 1e-12:
+        raise ProblemError(
+            "Solid(triangles)",
+            expected="a surface that encloses a volume",
+            got=f"{len(T)} triangles with an area, and a volume of {abs(volume):.1g} of the cube around them",
+            remedy="Check the coordinates, and the sense of the triangles.",
         )

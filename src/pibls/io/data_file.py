@@ -40,7 +40,7 @@ FIT_KEYS = ("unknown", "loss", "tol", "starts")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CsvTable:
     """The columns of a CSV file by name, and the line of the file on which each row ends."""
 
     path: FilePath
@@ -116,7 +116,7 @@ class FitWish:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_table(path: FilePath) -> Table:
+def read_table(path: FilePath) -> CsvTable:
     """The columns of a CSV file with one line of names; lines without an entry are skipped."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
@@ -131,7 +131,7 @@ def read_table(path: FilePath) -> Table:
         ) from None
 
 
-def _read(reader: Any, path: FilePath) -> Table:
+def _read(reader: Any, path: FilePath) -> CsvTable:
     rows = (row for row in reader if any(row))
     names = [n.strip() for n in next(rows, [])]
     _check_names(names, path)
@@ -153,7 +153,7 @@ def _read(reader: Any, path: FilePath) -> Table:
         got = f"{len(names)} names and no numbers" if names else "no line"
         raise ProblemError(str(path), expected="a line of names, and numbers", got=got, remedy="Add them.")
     table = {name: np.array(column) for name, column in zip(names, columns, strict=True) if name}
-    return Table(path, table, lines)
+    return CsvTable(path, table, lines)
 
 
 def _check_names(names: Sequence[str], path: FilePath) -> None:

@@ -11,6 +11,10 @@ import sympy as sp
 
 from pibls.errors import ProblemError
 
+SMALLEST, LARGEST = 1e-70, 1e70
+"""Sizes of domains. -Δu = 1/L² on (0, L) is solved for L = 1e-70 and 1e80, not for 1e-76 and 1e100, where
+squares of second derivatives under- or overflow."""
+
 
 def real_number(value: Any, argument: str) -> float:
     """A finite float from a number or a SymPy constant such as sp.pi."""
@@ -33,6 +37,29 @@ def real_number(value: Any, argument: str) -> float:
             expected="a finite number",
             got=number,
             remedy="Cut an unbounded domain off at a finite place.",
+        )
+    return number
+
+
+def check_extent(size: float, argument: str) -> None:
+    """Refuse a size whose fourth power is no number of double precision."""
+    if not SMALLEST <= size <= LARGEST:
+        raise ProblemError(
+            argument,
+            expected=f"a size from {SMALLEST:g} to {LARGEST:g}",
+            got=f"{size:g}",
+            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
+        )
+
+
+def check_place(number: float, argument: str) -> float:
+    """A coordinate of a place, unless it is too far away."""
+    if abs(number) > LARGEST:
+        raise ProblemError(
+            argument,
+            expected=f"a number between {-LARGEST:g} and {LARGEST:g}",
+            got=f"{number:g}",
+            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
         )
     return number
 
@@ -91,7 +118,7 @@ def distinct(symbols: Sequence[Any], argument: str) -> None:
 
 def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:
     """Two ends, the lower one first."""
-    a, b = real_number(low, argument), real_number(high, argument)
+    a, b = (check_place(real_number(end, argument), argument) for end in (low, high))
     if not a < b:
         raise ProblemError(
             argument,
@@ -99,6 +126,7 @@ def ordered(low: Any, high: Any, argument: str) -> tuple[float, float]:
             got=f"({a:g}, {b:g})",
             remedy="An interval must not be empty: give (low, high) with low < high.",
         )
+    check_extent(b - a, argument)
     return a, b
 
 
@@ -146,7 +174,7 @@ def place_of(values: Any, symbols: Sequence[Any], argument: str) -> tuple[float,
             got=repr(values),
             remedy=f"Write ({', '.join('0' for _ in symbols)}) with your numbers.",
         )
-    return tuple(real_number(v, argument) for v in given)
+    return tuple(check_place(real_number(v, argument), argument) for v in given)
 
 
 def positive(value: Any, argument: str) -> float:
@@ -159,6 +187,7 @@ def positive(value: Any, argument: str) -> float:
             got=f"{number:g}",
             remedy="A shape without extent has no inside.",
         )
+    check_extent(number, argument)
     return number
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain.checks.arguments import coordinate, distinct, signed
+from pibls.domain.checks.arguments import coordinate, distinct, ordered, signed
 from pibls.domain.protocol import Domain, is_domain
 from pibls.domain.slit import Slit
 from pibls.errors import ProblemError
@@ -61,6 +61,8 @@ def _check_bounds(domain: Domain, argument: str) -> Array:
     if d == 0 or box.shape != (d, 2) or not np.isfinite(box).all() or not (box[:, 0] < box[:, 1]).all():
         expected = f"finite ends (low, high) for each of the {d} coordinates"
         raise _wrong(argument, "bounds", expected, repr(domain.bounds))
+    for low, high in box.tolist():
+        ordered(low, high, f"{argument}: bounds")
     return box
 
 

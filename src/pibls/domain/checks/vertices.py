@@ -6,18 +6,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, floats
+from pibls.domain.checks.arguments import check_extent, check_place
 from pibls.errors import ProblemError, need
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 """The corners of a closed line, each once."""
 
+_AT_ONCE = 256  # holes that are compared with all others together
+
 
 def points_of(values: Any, argument: str, least: int, *, closed: bool = True) -> Array:
     """Finite points (n, 2), neighbours different, of a closed line the first not repeated at the end."""
     try:
-        P = np.array([[float(v) for v in p] for p in values], dtype=float)
-    except (TypeError, ValueError):
+        is_array = isinstance(values, np.ndarray)
+        P = floats(values) if is_array else np.array([[float(v) for v in p] for p in values], dtype=float)
+    except (TypeError, ValueError, OverflowError):
         P = np.empty((0, 0))
     if P.ndim != 2 or P.shape[1:] != (2,) or not np.isfinite(P).all():
         raise ProblemError(
@@ -26,12 +30,12 @@ def points_of(values: Any, argument: str, least: int, *, closed: bool = True) ->
             got=_short(values),
             remedy="Write [(0, 0), (1, 0), (0, 1)].",
         )
+    if len(P):
+        check_place(float(P.ravel()[np.abs(P).argmax()]), argument)
+    if len(P) > 1:
+        P = np.concatenate([P[:1], P[1:][(P[1:] != P[:-1]).any(axis=1)]])
     if closed and len(P) > 1 and (P[0] == P[-1]).all():
         P = P[:-1]
-    if len(P) > 1:
-        new = np.any(np.roll(P, 1, axis=0) != P, axis=1)
-        new[0] |= not closed
-        P = P[new]
     if len(P) < least:
         raise ProblemError(
             argument,
@@ -39,6 +43,7 @@ def points_of(values: Any, argument: str, least: int, *, closed: bool = True) ->
             got=f"{len(P)}",
             remedy="Fewer enclose nothing.",
         )
+    check_extent(float(np.ptp(P, axis=0).max()), argument)
     return P
 
 
@@ -50,7 +55,7 @@ def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
         given = list(holes)
     except TypeError:
         given = None
-    if given is None or (given and np.ndim(given[0]) == 1):
+    if given is None or (given and _is_point(given[0])):
         raise ProblemError(
             "Polygon(holes)",
             expected="a list of holes, each a list of points",
@@ -64,45 +69,77 @@ def checked_rings(vertices: Any, holes: Any) -> tuple[Ring, tuple[Ring, ...]]:
         *((h, f"Polygon(holes[{i}])") for i, h in enumerate(inner)),
     ):
         _check_ring(ring, argument, shapely)
-    area = shapely.Polygon(bare)
-    for i, hole in enumerate(inner):
-        one = shapely.Polygon(hole)
-        if not area.covers(one):
-            raise ProblemError(
-                f"Polygon(holes[{i}])",
-                expected="a hole inside the outline",
-                got="one that reaches out of it",
-                remedy="Use polygon - hole, which may cut the outline.",
-            )
-        if area.exterior.intersects(one.exterior):
-            raise ProblemError(
-                f"Polygon(holes[{i}])",
-                expected="a hole with some material around it",
-                got="one that touches the outline",
-                remedy="Move it inwards, or make its points part of the outline.",
-            )
-        for j in range(i):
-            if shapely.Polygon(inner[j]).intersects(one):
-                raise ProblemError(
-                    f"Polygon(holes[{i}])",
-                    expected="holes apart from each other",
-                    got=f"one that touches or overlaps holes[{j}]",
-                    remedy="Make one hole of the two.",
-                )
+    _check_holes(shapely.Polygon(bare), inner, shapely)
     return _turned(outer, True), tuple(_turned(h, False) for h in inner)
+
+
+def _is_point(value: Any) -> bool:
+    try:
+        return np.ndim(value) == 1
+    except ValueError:  # a list of points of different lengths
+        return False
+
+
+def _check_holes(area: Any, holes: list[Array], shapely: Any) -> None:
+    """Holes lie inside the outline, and touch neither it nor each other."""
+    if not holes:
+        return
+    areas = np.array([shapely.Polygon(hole) for hole in holes])
+    edges = shapely.get_exterior_ring(areas)
+    shapely.prepare([area, area.exterior])
+    outside = np.flatnonzero(~shapely.covers(area, areas))
+    if len(outside):
+        raise ProblemError(
+            f"Polygon(holes[{outside[0]}])",
+            expected="a hole inside the outline",
+            got="one that reaches out of it",
+            remedy="Use polygon - hole, which may cut the outline.",
+        )
+    touching = np.flatnonzero(shapely.intersects(area.exterior, edges))
+    if len(touching):
+        raise ProblemError(
+            f"Polygon(holes[{touching[0]}])",
+            expected="a hole with some material around it",
+            got="one that touches the outline",
+            remedy="Move it inwards, or make its points part of the outline.",
+        )
+    tree = shapely.STRtree(areas)
+    for start in range(0, len(areas), _AT_ONCE):
+        i, j = tree.query(areas[start : start + _AT_ONCE], predicate="intersects")
+        i, j = i[j < i + start] + start, j[j < i + start]
+        if len(i):
+            first = np.lexsort((j, i))[0]
+            raise ProblemError(
+                f"Polygon(holes[{i[first]}])",
+                expected="holes apart from each other",
+                got=f"one that touches or overlaps holes[{j[first]}]",
+                remedy="Make one hole of the two.",
+            )
 
 
 def without_slits(ring: Array) -> Array:
     """A closed line without what it runs along and back: … b t b … is … b …"""
-    while len(ring) > 3:
-        tips = np.flatnonzero(np.all(np.roll(ring, 1, axis=0) == np.roll(ring, -1, axis=0), axis=1))
-        if not len(tips):
+    points = ring.tolist()
+    kept: list[int] = []
+    for i, point in enumerate(points):
+        if len(kept) > 1 and points[kept[-2]] == point:
+            kept.pop()
+        else:
+            kept.append(i)
+    first, last = 0, len(kept) - 1  # the same where the line begins again
+    while last - first > 2:
+        if points[kept[first + 1]] == points[kept[last]]:
+            first, last = first + 1, last - 1
+        elif points[kept[last - 1]] == points[kept[first]]:
+            last -= 2
+        else:
             break
-        ring = np.delete(ring, [tips[0], (tips[0] + 1) % len(ring)], axis=0)
-    return ring
+    return np.asarray(ring[kept[first : last + 1]])
 
 
 def _check_ring(ring: Array, argument: str, shapely: Any) -> None:
+    if len(ring) < 3:
+        raise _flat(argument, "a line that runs along itself and back")
     line = shapely.LinearRing(ring)
     if not line.is_simple:
         where = shapely.is_valid_reason(shapely.Polygon(ring))
@@ -114,17 +151,18 @@ def _check_ring(ring: Array, argument: str, shapely: Any) -> None:
         )
     size = np.ptp(ring, axis=0)
     if abs(_doubled_area(ring)) <= 2e-12 * float(size.max()) ** 2:
-        raise ProblemError(
-            argument,
-            expected="vertices that enclose an area",
-            got="all of them on one line",
-            remedy="Check the coordinates.",
-        )
+        raise _flat(argument, "all of them on one line")
+
+
+def _flat(argument: str, got: str) -> ProblemError:
+    return ProblemError(
+        argument, expected="vertices that enclose an area", got=got, remedy="Check the coordinates."
+    )
 
 
 def _doubled_area(ring: Array) -> float:
-    x, y = ring.T
-    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
+    x, y = (ring[1:] - ring[0]).T
+    return float(x[:-1] @ y[1:] - x[1:] @ y[:-1])
 
 
 def _turned(ring: Array, counter_clockwise: bool) -> Ring:

@@ -18,13 +18,14 @@ def dxf_rings(content: bytes, path: str) -> Rings:
     """The closed lines of a drawing."""
     if content.startswith(b"AutoCAD Binary DXF"):
         raise unreadable(path, "a binary DXF file", "Save it as an ASCII DXF file.")
-    rows = content.decode("utf-8", errors="replace").splitlines()
+    rows = [row.decode("utf-8", errors="replace") for row in content.splitlines()]
     try:
         groups = [(int(code), value.strip()) for code, value in zip(rows[::2], rows[1::2], strict=False)]
-        rings, lines = _read(groups)
-    except (ValueError, IndexError) as problem:
+        with np.errstate(all="ignore"):  # numbers that are too large are refused where lines are joined
+            rings, lines = _read(groups)
+    except (ValueError, IndexError, OverflowError) as problem:
         raise unreadable(path, f"not DXF ({problem})") from None
-    return rings + chained(lines)
+    return rings + chained(lines, path)
 
 
 def _read(groups: Entity) -> tuple[Rings, list[Array]]:
@@ -55,8 +56,9 @@ def _read(groups: Entity) -> tuple[Rings, list[Array]]:
             if kind == "CIRCLE":
                 rings.append(circle(center, radius))
             else:
-                start, stop = np.radians(_number(entity, 50)), np.radians(_number(entity, 51))
-                lines.append(circle(center, radius, start, stop + 2 * np.pi * (stop <= start)))
+                start, stop = _number(entity, 50) % 360.0, _number(entity, 51) % 360.0
+                span = (stop - start) % 360.0 or 360.0
+                lines.append(circle(center, radius, np.radians(start), np.radians(start + span)))
     return rings, lines
 
 

@@ -16,11 +16,13 @@ def geojson_rings(content: bytes, path: str) -> Rings:
     try:
         data = json.loads(content)
         return [np.array(ring, dtype=float)[:, :2] for ring in _rings(data)]
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as problem:
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
         raise unreadable(path, f"not GeoJSON ({problem})") from None
 
 
 def _rings(data: Any) -> list[Array]:
+    if data is None:  # a feature without a place
+        return []
     kind = data["type"]
     if kind == "FeatureCollection":
         return [ring for feature in data["features"] for ring in _rings(feature)]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
+import math
+from collections import deque
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pibls.arrays import Array
+from pibls.arrays import Array, Numbers
 from pibls.domain import Polygon
+from pibls.domain.checks.arguments import pair_of_coordinates
 from pibls.domain.checks.vertices import points_of
+from pibls.domain.csg import Union
 from pibls.errors import ProblemError, need
 
 Rings: TypeAlias = list[Array]
 """Closed lines, each (n, 2), the first point not repeated."""
+
+_SAME_END = 1e-6  # of the drawing: ends of lines that are no further apart are one
+_AT_ONCE = 256  # rings that are compared with all others together
+_AROUND = tuple((a, b) for a in (0, -1, 1) for b in (0, -1, 1))
 
 
 def unreadable(
@@ -30,21 +36,56 @@ def area_of(rings: Rings, coordinates: Any, path: str) -> Any:
     """The shape that closed lines enclose."""
     if not rings:
         raise unreadable(path, "no closed line", "Close the outline, or export it as a polyline.")
-    shapely = need("shapely", extra="polygons", purpose="A polygon")
+    symbols = pair_of_coordinates(coordinates, "read_shape(coordinates)")
     rings = [points_of(ring, f"read_shape(path): outline {i + 1}", 3) for i, ring in enumerate(rings)]
-    areas = [shapely.Polygon(ring) for ring in rings]
-    inside = [shapely.Point(ring[0]) for ring in rings]
-    around = [
-        [j for j, area in enumerate(areas) if j != i and area.contains(inside[i])] for i in range(len(rings))
-    ]
-    polygons = []
-    for i, ring in enumerate(rings):
-        if len(around[i]) % 2 == 0:
-            holes = [
-                rings[j] for j in range(len(rings)) if len(around[j]) == len(around[i]) + 1 and i in around[j]
-            ]
-            polygons.append(Polygon(coordinates, ring, holes))
-    return reduce(or_, polygons)
+    depth, parent = _nesting(rings)
+    holes: dict[int, Rings] = {}
+    for i in np.flatnonzero(depth % 2):
+        holes.setdefault(int(parent[i]), []).append(rings[i])
+    polygons = [Polygon(symbols, rings[i], holes.get(i, ())) for i in np.flatnonzero(depth % 2 == 0).tolist()]
+    return polygons[0] if len(polygons) == 1 else Union(tuple(polygons))
+
+
+def _nesting(rings: Rings) -> tuple[Numbers, Numbers]:
+    """How many others each ring lies in, and the smallest larger one that it lies in (-1 where none is)."""
+    shapely = need("shapely", extra="polygons", purpose="A polygon")
+    areas = shapely.polygons([shapely.linearrings(ring) for ring in rings])
+    order = np.argsort(shapely.area(areas), kind="stable")
+    ranks = np.empty(len(rings), dtype=np.intp)
+    ranks[order] = np.arange(len(rings))
+    points = np.array([ring[0] for ring in rings])
+    tree = shapely.STRtree(areas)
+    parent = np.full(len(rings), -1, dtype=np.intp)
+    for start in range(0, len(rings), _AT_ONCE):
+        some = points[start : start + _AT_ONCE]
+        inner, outer = tree.query(shapely.points(some))
+        for i, around in enumerate(_grouped(inner, ranks[outer], len(some)), start):
+            larger = order[np.sort(around[around > ranks[i]])]
+            parent[i] = _first_around(points[i], larger, areas, shapely)
+    depth = np.zeros(len(rings), dtype=np.intp)
+    for i in order[::-1]:
+        depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+    return depth, parent
+
+
+def _grouped(keys: Numbers, values: Numbers, count: int) -> list[Numbers]:
+    """The values of each key from 0 to count - 1; keys come in increasing order."""
+    return np.split(values, np.searchsorted(keys, np.arange(1, count)))
+
+
+def _first_around(point: Array, candidates: Numbers, areas: Any, shapely: Any) -> int:
+    """The first of some areas that the point lies in; -1 where there is none.
+
+    Most often it is the very first, so a few are asked at a time, and ever more.
+    """
+    start, count = 0, 1
+    while start < len(candidates):
+        asked = candidates[start : start + count]
+        found = np.flatnonzero(shapely.contains_xy(areas[asked], *point))
+        if len(found):
+            return int(asked[found[0]])
+        start, count = start + count, 4 * count
+    return -1
 
 
 def circle(
@@ -58,24 +99,63 @@ def circle(
     return np.asarray(points[:-1] if share > 1 - 1e-12 else points)
 
 
-def chained(lines: list[Array]) -> Rings:
+def chained(lines: list[Array], path: str) -> Rings:
     """Lines that share their ends, put together to closed ones; what stays open is left out."""
+    lines = [line for line in lines if len(line) > 1]
     if not lines:
         return []
-    size = float(np.ptp(np.concatenate(lines), axis=0).max()) or 1.0
-    left, out = list(lines), []
-    while left:
-        line = left.pop(0)
-        while np.abs(line[0] - line[-1]).max() > 1e-6 * size:
-            for k, other in enumerate(left):
-                ends = [np.abs(line[-1] - p).max() <= 1e-6 * size for p in (other[0], other[-1])]
-                if any(ends):
-                    line = np.concatenate([line, (other if ends[0] else other[::-1])[1:]])
-                    del left[k]
-                    break
-            else:
-                break
-        else:
-            if len(line) > 3:
-                out.append(line[:-1])
+    points = np.concatenate(lines)
+    with np.errstate(over="ignore"):
+        size = float(np.ptp(points, axis=0).max())
+    if not np.isfinite(size):
+        raise unreadable(path, "a coordinate that is no finite number, or too large")
+    firsts, lasts = (np.array([line[k] for line in lines]) for k in (0, -1))
+    ends = _numbered(np.concatenate([firsts, lasts]) - points.min(axis=0), _SAME_END * size or 1.0)
+    first, last = ends[: len(lines)], ends[len(lines) :]
+    meeting: dict[int, deque[int]] = {}
+    for i in range(len(lines)):
+        if first[i] != last[i]:
+            for end in (first[i], last[i]):
+                meeting.setdefault(end, deque()).append(i)
+    free = [a != b for a, b in zip(first, last, strict=True)]
+    out: Rings = []
+    for i, line in enumerate(lines):
+        parts, here = [line], last[i]
+        if free[i]:
+            free[i] = False
+            while here != first[i] and (k := _next(meeting[here], free)) is not None:
+                free[k] = False
+                forth = first[k] == here
+                parts.append((lines[k] if forth else lines[k][::-1])[1:])
+                here = last[k] if forth else first[k]
+        elif first[i] != last[i]:
+            continue  # part of a line before it
+        if here == first[i] and sum(map(len, parts)) > 3:
+            out.append(np.concatenate(parts)[:-1])
     return out
+
+
+def _numbered(points: Array, tolerance: float) -> list[int]:
+    """A number for each point, the same for points that are as good as equal.
+
+    Cells as wide as the tolerance hold one representative each at most, so that nine of them are all that a
+    point is compared with.
+    """
+    cells: dict[tuple[int, int], tuple[int, float, float]] = {}
+    out = []
+    for x, y in points.tolist():
+        i, j = math.floor(x / tolerance), math.floor(y / tolerance)
+        near = (cells.get((i + a, j + b)) for a, b in _AROUND)
+        met = next((n for n, p, q in filter(None, near) if max(abs(p - x), abs(q - y)) <= tolerance), None)
+        if met is None:
+            met = len(cells)
+            cells[i, j] = (met, x, y)
+        out.append(met)
+    return out
+
+
+def _next(lines: deque[int], free: list[bool]) -> int | None:
+    """The first of the lines that is free; those before it are dropped."""
+    while lines and not free[lines[0]]:
+        lines.popleft()
+    return lines[0] if lines else None

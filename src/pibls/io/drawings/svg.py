@@ -4,64 +4,102 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.errors import ProblemError
 from pibls.io.drawings.rings import Rings, chained, unreadable
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _COMMAND = re.compile(r"([MmLlHhVvCcSsQqTtAaZz])([^MmLlHhVvCcSsQqTtAaZz]*)")
-_TRANSFORM = re.compile(r"(\w+)\s*\(([^)]*)\)")
+_TRANSFORM = re.compile(r"\b(\w++)\s*+\(([^()]*+)\)")  # possessive: linear in any text
 _NEEDS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
 _STEPS = np.linspace(0.0, 1.0, 33)[1:]
 
 
+_HIDDEN = ("defs", "clipPath", "mask", "symbol", "pattern")
+
+
 def svg_rings(content: bytes, path: str) -> Rings:
     """The closed lines of a drawing, with the y-axis upwards."""
-    if b"<!ENTITY" in content:
-        raise unreadable(path, "a file with entities of its own", "Save it as plain SVG.")
+    drawing = _Drawing(path)
     try:
-        root = ElementTree.fromstring(content)
-        lines = _lines(root, np.eye(3))
-    except (ElementTree.ParseError, ValueError, IndexError, KeyError) as problem:
+        with np.errstate(all="ignore"):  # numbers that are too large are refused together, in `chained`
+            drawing.parser.Parse(content, True)
+    except ProblemError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError) as problem:
         raise unreadable(path, f"not SVG ({problem})") from None
-    return chained([line * (1.0, -1.0) for line in lines])
+    return chained(drawing.lines, path)
 
 
-def _lines(node: Any, matrix: Array) -> list[Array]:
-    matrix = matrix @ _matrix(node.get("transform", ""))
-    kind = str(node.tag).rpartition("}")[2]
-    if kind in ("defs", "clipPath", "mask", "symbol", "pattern"):
-        return []
-    found: list[Array] = []
+class _Drawing:
+    """The lines of an SVG file, collected while its elements are parsed one after the other.
+
+    Groups are a list and not calls within calls, so that they may be nested to any depth. Entities of the
+    file's own are refused where the parser meets their declaration, whatever the encoding.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.lines: list[Array] = []
+        self._path = path
+        self._matrices = [np.diag([1.0, -1.0, 1.0])]
+        self._hidden = 0
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.EntityDeclHandler = self._entity
+
+    def _entity(self, *declared: Any) -> None:
+        raise unreadable(self._path, "a file with entities of its own", "Save it as plain SVG.")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        kind = name.rpartition(" ")[2]
+        if self._hidden or kind in _HIDDEN:
+            self._hidden += 1
+            return
+        matrix = self._matrices[-1]
+        if "transform" in attributes:
+            matrix = matrix @ _matrix(attributes["transform"])
+        self._matrices.append(matrix)
+        drawn = (line @ matrix[:2, :2].T + matrix[:2, 2] for line in _element(kind, attributes))
+        self.lines += [line for line in drawn if len(line) > 1]
+
+    def _end(self, name: str) -> None:
+        if self._hidden:
+            self._hidden -= 1
+        else:
+            self._matrices.pop()
+
+
+def _element(kind: str, node: dict[str, str]) -> list[Array]:
+    """The lines of one element, in its own coordinates."""
     if kind == "path":
-        found = _path(node.get("d", ""))
-    elif kind in ("polygon", "polyline"):
+        return _path(node.get("d", ""))
+    if kind in ("polygon", "polyline"):
         points = _numbers(node.get("points", "")).reshape(-1, 2)
-        found = [np.concatenate([points, points[:1]]) if kind == "polygon" else points]
-    elif kind == "rect":
+        return [np.concatenate([points, points[:1]]) if kind == "polygon" else points]
+    if kind == "rect":
         x, y, w, h = (_length(node, k) for k in ("x", "y", "width", "height"))
-        found = [np.array([[x, y], [x + w, y], [x + w, y + h], [x, y + h], [x, y]])]
-    elif kind in ("circle", "ellipse"):
+        return [np.array([[x, y], [x + w, y], [x + w, y + h], [x, y + h], [x, y]])]
+    if kind in ("circle", "ellipse"):
         names = ("r", "r") if kind == "circle" else ("rx", "ry")
         a = np.linspace(0.0, 2 * np.pi, 257)
         radii = [_length(node, k) for k in names]
-        found = [np.column_stack([np.cos(a), np.sin(a)]) * radii + [_length(node, "cx"), _length(node, "cy")]]
-        found[0][-1] = found[0][0]
-    out = [line @ matrix[:2, :2].T + matrix[:2, 2] for line in found if len(line) > 1]
-    for child in node:
-        out += _lines(child, matrix)
-    return out
+        line = np.column_stack([np.cos(a), np.sin(a)]) * radii + [_length(node, "cx"), _length(node, "cy")]
+        line[-1] = line[0]
+        return [line]
+    return []
 
 
 def _numbers(text: str) -> Array:
     return np.array([float(n) for n in _NUMBER.findall(text)])
 
 
-def _length(node: Any, key: str) -> float:
-    found = _NUMBER.match(str(node.get(key, "0")).strip())
+def _length(node: dict[str, str], key: str) -> float:
+    found = _NUMBER.match(node.get(key, "0").strip())
     return float(found.group()) if found else 0.0
 
 
