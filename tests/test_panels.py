@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
@@ -23,6 +24,7 @@ def random(rows: int, columns: int, seed: int = 0) -> Array:
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A moment that even small matrices take longer than."""
     monkeypatch.setattr(panels, "MOMENT", 1e5)
+    monkeypatch.setattr(panels, "LONG", 1e5)
     monkeypatch.setattr(panels, "_WIDTH", 32)
 
 
@@ -60,6 +62,27 @@ def test_reflectors_of_a_tall_matrix() -> None:
     found = panels.geqrf(A.copy(order="F"), 64 * 150)
     assert close(found[0], reflectors)
     assert close(found[1], tau)
+
+
+@pytest.mark.usefixtures("short")
+def test_orthonormal_columns_of_a_tall_matrix() -> None:
+    A = random(400, 150)
+    Q, R = panels.qr(A)
+    wanted = linalg.qr(A, mode="economic")
+    assert close(Q, wanted[0])
+    assert close(R, wanted[1])
+
+
+@pytest.mark.parametrize("imaginary", [0.0, 1.0j])
+@pytest.mark.usefixtures("short")
+def test_triangles_of_a_square_matrix(imaginary: complex) -> None:
+    A = random(150, 150) + (imaginary * random(150, 150, 1) if imaginary else 0.0)
+    lu, pivots = panels.lu_factor(A)
+    wanted = linalg.lu_factor(A)
+    assert np.array_equal(pivots, wanted[1])
+    assert np.abs(lu - wanted[0]).max() < 1e-11
+    x = np.arange(150.0)
+    assert np.allclose(linalg.lu_solve((lu, pivots), A @ x), x, rtol=1e-9)
 
 
 FACTORED: dict[str, Callable[[Array], Any]] = {

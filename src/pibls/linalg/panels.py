@@ -8,7 +8,10 @@ factors have the form that one call gives. The cuts depend on the sizes alone: s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
@@ -16,6 +19,8 @@ from pibls.patience import check_deadline
 
 MOMENT = 1e9
 """Operations between two checks: 0.05 s of one core that has nothing else to do, 0.3 s beside five others."""
+LONG = 5e9
+"""The same where panels take a quarter longer than one call (geqrf; lu_factor from four times as many)."""
 _WIDTH = 128
 """Columns of a panel: 64 and 256 take as long (2,000 and 4,000 columns)."""
 
@@ -79,7 +84,7 @@ def trtrs(R: Array, b: Array, trans: int = 0) -> Array:
 def geqrf(A: Array, work: int) -> tuple[Array, Array]:
     """Reflectors and their factors of A = QR; A, in Fortran's order, is overwritten."""
     rows, columns = A.shape
-    if 2.0 * rows * columns**2 <= MOMENT:
+    if 2.0 * rows * columns**2 <= LONG:
         A, tau, _, _ = lapack.dgeqrf(A, lwork=work, overwrite_a=True)
         return A, tau
     tau = np.zeros(min(rows, columns))
@@ -92,6 +97,55 @@ def geqrf(A: Array, work: int) -> tuple[Array, Array]:
             check_deadline()
             A[below, beside], _, _ = lapack.dormqr("L", "T", panel, some, A[below, beside], lwork=work)
     return A, tau
+
+
+def qr(A: Array) -> tuple[Array, Array]:
+    """Q with as many columns as A, and R, of a tall A = QR."""
+    rows, columns = A.shape
+    if 2.0 * rows * columns**2 <= LONG or rows < columns:
+        Q, R = linalg.qr(A, mode="economic", check_finite=False)
+        return Q, R
+    work = 64 * columns
+    Q, tau = geqrf(np.array(A, order="F"), work)
+    R = np.triu(Q[:columns])
+    for left in reversed(range(0, columns, _WIDTH)):
+        check_deadline()
+        here, below = slice(left, min(left + _WIDTH, columns)), slice(left, rows)
+        panel, some = np.asfortranarray(Q[below, here]), tau[here]
+        Q[here, here.stop :] = 0.0
+        for beside in _groups(here.stop, columns, 4.0 * (rows - left) * _WIDTH):
+            check_deadline()
+            Q[below, beside], _, _ = lapack.dormqr("L", "N", panel, some, Q[below, beside], lwork=work)
+        Q[below, here], _, _ = lapack.dorgqr(panel, some, lwork=work)
+        Q[:left, here] = 0.0
+    return Q, R
+
+
+def lu_factor(A: Any) -> tuple[Any, Any]:
+    """As SciPy's, of a real or complex square matrix."""
+    n, each = len(A), 8.0 if np.iscomplexobj(A) else 2.0
+    if each / 3.0 * n**3 <= 4.0 * LONG:
+        factors: tuple[Any, Any] = linalg.lu_factor(A, check_finite=False)
+        return factors
+    getrf, trtrs = linalg.get_lapack_funcs(("getrf", "trtrs"), (A,))
+    A, pivots = np.array(A, order="F"), np.arange(n)
+    for left in range(0, n, 2 * _WIDTH):
+        check_deadline()
+        here, below = slice(left, min(left + 2 * _WIDTH, n)), slice(left, n)
+        panel, swaps, _ = getrf(A[below, here])
+        A[below, here], pivots[here] = panel, left + swaps
+        order = np.arange(n - left)
+        for i, j in enumerate(swaps):
+            order[[i, j]] = order[[j, i]]
+        moved = np.flatnonzero(order != np.arange(n - left))
+        for others in (slice(0, left), slice(here.stop, n)):
+            A[left + moved, others] = A[left + order[moved], others]
+        size = here.stop - left
+        for beside in _groups(here.stop, n, each * (n - left) * size):
+            check_deadline()
+            A[here, beside] = trtrs(panel[:size], A[here, beside], lower=1, unitdiag=1)[0]
+            A[here.stop :, beside] -= panel[size:] @ A[here, beside]
+    return A, pivots
 
 
 def _panel(rows: int, block: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array, Complex, Numbers
+from pibls.linalg.panels import lu_factor
 from pibls.memory import check_memory
 from pibls.patience import go_on
 
@@ -110,7 +111,7 @@ class Shifted:
 
 def _factored(A: Any) -> Any:
     if A.shape[0] == A.shape[1]:
-        factors = linalg.lu_factor(A, check_finite=False)
+        factors = lu_factor(A)
         if not np.all(np.abs(np.diag(factors[0])) > 0):
             raise np.linalg.LinAlgError("singular")
         return lambda b: linalg.lu_solve(factors, b, check_finite=False)

@@ -26,6 +26,7 @@ from pibls.domain import Boundary, Domain, box_of, faces_of, space_of, time_of
 from pibls.domain.integrals.gauss import Rule
 from pibls.domain.integrals.quadrature import rule_boundary, rule_inside
 from pibls.errors import ProblemError
+from pibls.linalg.panels import qr
 from pibls.patience import go_on
 from pibls.problem import Region
 from pibls.problem.forms.lowering import Residual
@@ -73,7 +74,7 @@ class Room:
             return self.values.T * self.weights
         go_on(__name__)
         roots = np.sqrt(self.weights)
-        Q, R = linalg.qr(roots[:, None] * self.values, mode="economic", check_finite=False)
+        Q, R = qr(roots[:, None] * self.values)
         return np.asarray(linalg.solve_triangular(R, Q.T * roots, check_finite=False))
 
     def coefficients(self, values: Array) -> Array:
@@ -317,7 +318,7 @@ def _orthonormal(table: Array, weights: Array, last: Mask) -> tuple[Array, int]:
 def _independent(A: Array, size: float | None) -> tuple[Array, Array, float]:
     """Q = A T with orthonormal columns that span A, but for what is as good as dependent; the size of A."""
     go_on(__name__)
-    Q, R = linalg.qr(A, mode="economic", check_finite=False)
+    Q, R = qr(A)
     go_on(__name__)
     P, R, order = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(R))

@@ -16,6 +16,7 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.caching import cached_property
 from pibls.linalg.shifted import Dense, SparseParts
+from pibls.patience import check_deadline
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import Residual
 from pibls.system.evolutions.frame import Frame
@@ -212,6 +213,7 @@ class Lines:
             entries, N = g.shape
             found: dict[tuple[int, int], Array] = {}
             for (site, k, alpha, a), w in zip(g.terms, W, strict=True):
+                check_deadline()
                 block = found.setdefault((site, a), np.zeros((entries, N, n * self.unknowns)))
                 block[:, :, k * n : (k + 1) * n] += w.reshape(entries, N, 1) * g.sites[site].tables(alpha)
             for (site, a), block in found.items():

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array
+from pibls.patience import check_deadline, go_on
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,11 @@ class Projection:
             return cls(tests, order, np.zeros((0, 0)), np.eye(columns))
         scale = np.sqrt(weights)
         for rows in groups:
+            go_on(f"{__name__}.groups")
             size = float(np.linalg.norm(scale[rows, None] * B[rows], 2)) if rows.stop > rows.start else 0.0
             scale[rows] *= 1.0 / size if size > 0 else 1.0
         scaled = scale[:, None] * B
+        go_on(f"{__name__}.of")
         # Only what is felt by more than a hundredth is told apart: squares are exact enough.
         squares, V = linalg.eigh(scaled.T @ scaled, check_finite=False)
         felt = squares > unfelt**2 * squares[-1]
@@ -62,8 +65,10 @@ class Projection:
         points, n = self.tests.shape
         tested = np.empty((len(self.order) * n, R.shape[1]))
         for e, k in enumerate(self.order):
+            check_deadline()
             tested[k * n : (k + 1) * n] = self.tests.T @ R[e * points : (e + 1) * points]
         between = len(self.order) * points
+        check_deadline()
         return np.concatenate([self.walls @ R[between:], self.free @ tested])
 
 
