@@ -4,7 +4,8 @@ On an interface between two pieces (`materials`), with the normal n,
 
 - every unknown and its normal derivatives are continuous up to the last but one order: ∂ₙʲ u, j ≤ M - 2;
 - each equation, integrated across, says one thing more: n·F is continuous, with F what it keeps under its
-  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u.
+  outer derivatives, and its other highest derivatives a ∂^α u as n_c a ∂^(α - e_c) u;
+- of k ∇u = q with a k that jumps and u of first order, u is continuous.
 
 So -∇·(k∇u) = f gives u and k ∂ₙu; Δu = f with a source that jumps, u and ∂ₙu; Stokes' equations in flux form
 the velocities and the traction, and leave the pressure free to jump.
@@ -43,8 +44,11 @@ def continuity(
                 got=f"{len(axes)} of them",
                 remedy="Write one divergence, pibls.div(k*pibls.grad(u)), with all that stands under it.",
             )
+        jumping = _jumping_first_order(laws[0][i][-1], laws[1][i][-1], order)
+        smooth.update(dict.fromkeys((jet.unknown for jet in jumping), 1))
         for side, sign in ((0, sp.Integer(1)), (1, sp.Integer(-1))):
             *fluxes, outside = laws[side][i]
+            outside = replace(outside, linear=tuple(p for p in outside.linear if p[0] not in jumping))
             parts += [(sign * variables.normals[a], side, f) for a, f in zip(axes, fluxes, strict=True)]
             parts += _lowered(outside, sign, side, order, axes, variables.normals, smooth)
         name = "flux" if len(forms) == 1 else f"flux of {form.name}"
@@ -66,6 +70,13 @@ def orders_of(forms: Sequence[Form], unknowns: int) -> list[int]:
         max((sum(j.alpha) for f in forms for j in f.jets if j.unknown == k), default=0)
         for k in range(unknowns)
     ]
+
+
+def _jumping_first_order(below: Form, above: Form, order: Sequence[int]) -> set[Jet]:
+    """a ∂u with u of first order and an a that differs on the two sides: it is u that is continuous."""
+    sides = [dict(form.linear) for form in (below, above)]
+    jets = {jet for side in sides for jet in side if sum(jet.alpha) == order[jet.unknown] == 1}
+    return {jet for jet in jets if sides[0].get(jet, 0) != sides[1].get(jet, 0)}
 
 
 def _normal_derivatives(

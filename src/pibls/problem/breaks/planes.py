@@ -172,16 +172,37 @@ def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
             ]
             sides = sides_of(switch, place) if highest else None
             for jet, a in highest:
+                if total[jet.unknown] == 1 and not _is_transported(jet.unknown, order, place):
+                    continue  # a u' with u of first order: u is continuous, and the product is defined
                 if sides is not None and jumps([a], sides, place, bounded=switch.hidden):
                     g = place.written(switch.expression)
                     raise ProblemError(
                         form.name,
                         expected=f"a coefficient of {place.language.written(jet)} that does not jump",
                         got=f"one that jumps where {g} {'is whole' if switch.whole else '= 0'}",
-                        remedy="Keep it under its derivative, where the flux is continuous: "
-                        "pibls.div(k*pibls.grad(u)) or sympy.Derivative(k*u.diff(x), x), which SymPy leaves "
-                        "as it stands (in a problem file diff(k*diff(u, x), x)); or divide by it.",
+                        remedy=_TRANSPORT if total[jet.unknown] == 1 else _KEPT,
                     )
+
+
+_KEPT = (
+    "Keep it under its derivative, where the flux is continuous: pibls.div(k*pibls.grad(u)) or "
+    "sympy.Derivative(k*u.diff(x), x), which SymPy leaves as it stands (in a problem file "
+    "diff(k*diff(u, x), x)); or divide by it."
+)
+_TRANSPORT = (
+    "Keep it under its derivative if c*u is continuous, sympy.Derivative(c*u, x) (in a problem file "
+    "diff(c*u, x)); divide the equation by it if u is."
+)
+
+
+def _is_transported(unknown: int, order: Mapping[tuple[int, int], int], place: SwitchBox) -> bool:
+    """Whether an unknown is differentiated by time and by a coordinate in space.
+
+    (c u).diff(x), where c u is continuous, is c u_x to SymPy, which may as well mean that u is continuous.
+    """
+    coordinates, time = place.language.coordinates, place.language.time
+    each = {c: order.get((unknown, i), 0) for i, c in enumerate(coordinates)}
+    return each.get(time, 0) > 0 and any(n for c, n in each.items() if c != time)
 
 
 def _is_highest(jet: Jet, axis: int, order: Mapping[tuple[int, int], int], total: Mapping[int, int]) -> bool:

@@ -7,7 +7,7 @@ stand until the problem reads them here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -109,6 +109,11 @@ def fluxes_in(expression: Any) -> list[Any]:
     return list(dict.fromkeys(_outermost(expression)))
 
 
+def given_fluxes(expression: Any) -> list[Any]:
+    """Those of `fluxes_in` that hold an unknown or something that jumps."""
+    return [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
+
+
 def _outermost(e: Any) -> Iterator[Any]:
     if isinstance(e, sp.Derivative) and not isinstance(e.expr, AppliedUndef):
         yield e
@@ -155,62 +160,4 @@ def expanded(term: Any) -> Any:
     for c in term.variables:
         held = {e: sp.Dummy() for e in out.atoms(*_FLAT) if not e.atoms(AppliedUndef)}
         out = sp.diff(out.xreplace(held), c).xreplace({d: e for e, d in held.items()})
-    return out
-
-
-def joined(expression: Any, fluxes: Sequence[Any], highest: Collection[Any], name: str) -> list[Any]:
-    """∂^β(F + G + …): what stands under the same outer derivative, a ∂^β F + b ∂^β G, counts together.
-
-    So do the ``highest`` plain derivatives: of u'' + (k u')' it is u' + k u' that is continuous.
-    """
-    marks = {d: sp.Dummy() for d in (*fluxes, *highest)}
-    marked = expression.xreplace({f: marks[f] for f in fluxes}).xreplace({d: marks[d] for d in highest})
-    weights = {d: sp.diff(marked, m) for d, m in marks.items()}
-    out = []
-    # A factor of the whole divergence changes nothing, unless a source tells how much its flux jumps.
-    alike = len({weights[f] for f in fluxes}) == 1 and not expression.has(sp.DiracDelta)
-    for order in dict.fromkeys(f.variable_count for f in fluxes):
-        group = [(f, f.expr) for f in fluxes if f.variable_count == order]
-        group += [(d, inner) for d in highest if (inner := _lowered(d, order)) is not None]
-        bound = any(weights[d].atoms(AppliedUndef, sp.Dummy) for d, _ in group)
-        if bound and expression.has(sp.DiracDelta):
-            raise ProblemError(
-                name,
-                expected="no factor that depends on the solution in front of a flux, beside a DiracDelta",
-                got=f"{group[0][0]} times such a factor",
-                remedy="Divide the equation by it, or take it under the derivative.",
-            )
-        if bound or (len(group) == 1 and alike):
-            out += [f for f in fluxes if f.variable_count == order]
-        else:
-            out.append(sp.Derivative(sp.Add(*(weights[d] * e for d, e in group)), *order))
-    return out
-
-
-def _lowered(d: Any, order: Any) -> Any:
-    """∂^(α - β) u for d = ∂^α u, or None."""
-    counts = {c: int(n) for c, n in d.variable_count}
-    if any(counts.get(c, 0) < n for c, n in order):
-        return None
-    left = [(c, n - dict(order).get(c, 0)) for c, n in counts.items()]
-    left = [(c, n) for c, n in left if n]
-    return sp.Derivative(d.expr, *left) if left else d.expr
-
-
-def continuous(
-    terms: Iterable[Any], coordinates: Sequence[Any], outermost: bool = True
-) -> list[tuple[int, Any, bool]]:
-    """(axis, F, outermost): what is continuous across a plane normal to that axis, for terms ∂^β F.
-
-    For every m from 1 to β_i that is ∂^(β - m eᵢ) F; outermost is the one with m = 1.
-    """
-    out: list[tuple[int, Any, bool]] = []
-    for term in terms:
-        order = {c: int(n) for c, n in term.variable_count}
-        for c, n in order.items():
-            for m in range(1, n + 1):
-                left = [(v, k - m * (v == c)) for v, k in order.items() if k - m * (v == c) > 0]
-                inner = sp.Derivative(term.expr, *left) if left else term.expr
-                out.append((coordinates.index(c), inner, outermost and m == 1))
-        out += continuous(fluxes_in(term.expr), coordinates, outermost=False)
     return out

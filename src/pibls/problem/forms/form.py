@@ -17,20 +17,13 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.problem.breaks.switches import SWITCHING, Switch, point_sources, switches_in
+from pibls.problem.breaks.switches import Switch, point_sources, switches_in
 from pibls.problem.conditions import dn
 from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.checks import check_partials, check_terms
-from pibls.problem.forms.flux import (
-    Orders,
-    continuous,
-    expanded,
-    fluxes_in,
-    joined,
-    orders_in,
-    written_out,
-)
+from pibls.problem.forms.flux import Orders, expanded, fluxes_in, given_fluxes, orders_in, written_out
 from pibls.problem.forms.functions import replaced
+from pibls.problem.forms.interface_fluxes import interface_fluxes
 from pibls.problem.forms.known import breaks_named, implementation, is_known, is_shape
 from pibls.problem.forms.split import split
 
@@ -153,16 +146,14 @@ class Language:
         """
         expression = written_out(_in_range(replaced(residual, self.functions)), self.space, name)
         expression = self._expand_normals(expression, self.variables)
-        fluxes = [f for f in fluxes_in(expression) if f.atoms(AppliedUndef) or f.has(*SWITCHING)]
+        fluxes = given_fluxes(expression)
         if not fluxes:
             return self._read(expression, name)
         _check_smooth(fluxes, name)
         form = self._read(expression.xreplace({f: expanded(f) for f in fluxes}), name)
         outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
         orders = orders_in([expression], self.coordinates) if orders is None else orders
-        highest = [self.written(j) for j in outside.jets if _is_highest(j, *orders[self.unknowns[j.unknown]])]
-        terms = joined(expression, fluxes, highest, name)
-        parts = continuous(terms, self.coordinates)
+        parts = interface_fluxes(expression, self.coordinates, orders, name)
         held = tuple(Flux(axis, self._read(_flat(e), "flux"), first) for axis, e, first in parts)
         switches = dict.fromkeys((*form.switches, *(s for f in held for s in f.form.switches)))
         return replace(form, fluxes=held, outside=outside, switches=tuple(switches))
@@ -339,15 +330,6 @@ def _form(
         data,
         tuple(found.partials.values()),
     )
-
-
-def _is_highest(jet: Jet, each: MultiIndex, total: int) -> bool:
-    """Whether no equation has a higher derivative of this unknown, along some coordinate or in all.
-
-    A lower one is bounded where the unknown is continuous: of (k u')' + a w' = 0 with w'' in another equation
-    it is k u' alone that is continuous.
-    """
-    return 0 < total == sum(jet.alpha) or any(0 < n == m for n, m in zip(jet.alpha, each, strict=True))
 
 
 def _flat(expression: Any) -> Any:

@@ -21,9 +21,10 @@ from pibls.search.singular.cornered import Cornered
 from pibls.search.thresholds import ENRICH
 from pibls.space import Cells, CellTree, Whole, bare
 from pibls.system.divided.cells import CellSystem
+from pibls.system.divided.interface_traces import orders_across, traces_at, traces_of
 from pibls.system.divided.jumps import jump_at
 from pibls.system.divided.pieces import Placing
-from pibls.system.divided.traces import JointPoints, Wanted, orders_across, tied, traces_of
+from pibls.system.divided.traces import JointPoints, Wanted, tied
 from pibls.system.placing import place_in
 from pibls.system.points import PointSet
 
@@ -125,15 +126,16 @@ def ties_of(lowered: LoweredProblem, domain: Domain, space: Cells) -> list[Joint
     faces = lowered.interfaces
     extents = np.ptp(space.tree.box, axis=1).tolist()
     smooth = [bare(part).nodes for part in space.parts]
-    plain = [traces_of(across, axis, ()) for axis, across in enumerate(orders)]
+    plain = [traces_of(across) for across in orders]
     for joint in space.tree.joints(tuple(repeated)):
         axis = joint.axis
         nodes = smooth[joint.low], smooth[joint.high]
         plane = (axis, float(joint.box[axis, 0]))
         traces = plain[axis]
-        if joint.shift or plane in faces.jumping:
-            fluxes = [f for _, a, f, _ in faces.fluxes if a == axis and plane in faces.jumping]
-            traces = traces_of(tuple(repeated[axis]) if joint.shift else orders[axis], axis, fluxes)
+        if joint.shift:
+            traces = traces_of(tuple(repeated[axis]))
+        elif plane in faces.jumping:
+            traces = traces_at(lowered, axis, joint.box, orders[axis], extents[axis])
         wanted.append(Wanted(joint, traces, nodes, extents[axis], jump_at(lowered, plane, extents[axis])))
     return tied(wanted, domain.contains)
 

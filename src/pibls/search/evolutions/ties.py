@@ -10,8 +10,9 @@ import numpy as np
 from pibls.arrays import Array, MultiIndex, Numbers
 from pibls.search.evolutions.resolution import Resolution, product_of
 from pibls.space.tree import Joint
+from pibls.system.divided.interface_traces import traces_at, traces_of
 from pibls.system.divided.jumps import jump_at
-from pibls.system.divided.traces import Trace, beside, traces_of
+from pibls.system.divided.traces import Trace, beside
 from pibls.system.evolutions.bent import BentFluxes
 from pibls.system.evolutions.lines import LineStatement, Site, StatementAt, without
 
@@ -29,12 +30,14 @@ def ties_in(places: Places, found: Resolution) -> list[LineStatement]:
         if plane not in special:
             plain.append(joint)
             continue
-        fluxes = [f for _, axis, f, _ in faces.fluxes if axis == joint.axis and plane in faces.jumping]
-        traces = traces_of(places.orders[0], joint.axis, fluxes)
-        jump = jump_at(lowered, plane, float(np.ptp(places.bench.box[joint.axis])))
+        extent = float(np.ptp(places.bench.box[joint.axis]))
+        traces = traces_of(places.orders[0])
+        if plane in faces.jumping:
+            traces = traces_at(lowered, joint.axis, joint.box, places.orders[0], extent)
+        jump = jump_at(lowered, plane, extent)
         out.append(_tie(places, [joint], traces, jump, found))
     if plain:
-        out.append(_tie(places, plain, traces_of(places.orders[0], plain[0].axis, []), None, found))
+        out.append(_tie(places, plain, traces_of(places.orders[0]), None, found))
     return out
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.errors import ProblemError
 from pibls.problem.forms.lowering import LoweredProblem, Residual
-from pibls.system.divided.traces import Trace, beside, orders_across
+from pibls.system.divided.interface_traces import orders_across
+from pibls.system.divided.traces import Trace, beside
 
 _NONE = 1e-10
 """A singular value beside the largest, or a jump beside the sources, that is none."""

@@ -20,8 +20,7 @@ from pibls.arrays import Array, Mask, MultiIndex
 from pibls.basis.polynomials.degrees import DegreeBasis, degrees_of
 from pibls.basis.quasi import lobatto, sobol
 from pibls.domain.faces.face import parts_held
-from pibls.problem import Region
-from pibls.problem.forms.lowering import LoweredProblem, Residual
+from pibls.problem.forms.lowering import Residual
 from pibls.space import Joint, Whole
 from pibls.space.spectrum import degree_in
 
@@ -179,52 +178,6 @@ class Faces:
                     )
             out.append(T)
         return out
-
-
-def orders_across(lowered: LoweredProblem, axis: int, inside: Callable[[Region], bool]) -> tuple[int, ...]:
-    """The highest derivative of each unknown across an axis in the equations."""
-    out = [0] * lowered.unknowns
-    for r in lowered.residuals:
-        if inside(r.region):
-            for j in (*r.linear, *r.nonlinear):
-                out[j.unknown] = max(out[j.unknown], j.alpha[axis])
-    return tuple(out)
-
-
-def traces_of(orders: tuple[int, ...], axis: int, fluxes: Sequence[Residual]) -> tuple[Trace, ...]:
-    """All derivatives below the orders; a flux takes the place of a highest derivative that it holds.
-
-    Where two fluxes hold the same ones, k u' + l v' and m u' + n v', each takes the place of another.
-    """
-    found = {(k, order): Trace(k, order) for k, most in enumerate(orders) for order in range(most)}
-    leads = []
-    for flux in fluxes:
-        jets = (*flux.linear, *flux.nonlinear)
-        most = max((j.alpha[axis] for j in jets), default=0)
-        leads.append([key for j in jets if (key := (j.unknown, most)) in found and j.alpha[axis] == most])
-    for flux, place in zip(fluxes, _apart(leads), strict=True):
-        if place is not None:
-            found[place] = Trace(*place, flux)
-    return tuple(found.values())
-
-
-def _apart(choices: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int] | None]:
-    """One of its choices for each, all different, for as many as can be."""
-    owner: dict[tuple[int, int], int] = {}
-
-    def settle(i: int, seen: set[tuple[int, int]]) -> bool:
-        for choice in choices[i]:
-            if choice not in seen:
-                seen.add(choice)
-                if choice not in owner or settle(owner[choice], seen):
-                    owner[choice] = i
-                    return True
-        return False
-
-    for i in range(len(choices)):
-        settle(i, set())
-    places = {i: choice for choice, i in owner.items()}
-    return [places.get(i) for i in range(len(choices))]
 
 
 class Wanted(NamedTuple):

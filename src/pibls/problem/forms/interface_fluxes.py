@@ -1,0 +1,207 @@
+r"""Σ a ∂ᵐG = f ⇒ [Σ ∂ᵐ⁻¹⁻ʲ(aG)] = 0: what an equation makes continuous across a plane.
+
+The left side has no Dirac function on the plane, and no derivative of one. Of a term ∂ᵐG the coefficient of
+δ⁽ʲ⁾ is the jump of ∂ᵐ⁻¹⁻ʲG, so that the sum of these jumps over all terms is zero, for each j. Of
+(EI w'')'' + (N w')' = q these are EI w'' and (EI w'')' + N w'. Terms count if they may hold a Dirac function:
+
+- what stands under an outer derivative, ∂ᵐF, with any coefficients inside;
+- a plain derivative a ∂^α u of the highest order that the system has of u. Lower ones are bounded: of
+  (k u')' + a w' = 0 with w'' in another equation it is k u' alone that is continuous.
+
+A factor that is smooth goes under the derivative: a ∂ᵐG = Σᵢ (-1)ⁱ C(m, i) ∂ᵐ⁻ⁱ(a⁽ⁱ⁾ G). The product of one
+that jumps and a Dirac function has no meaning: G and its derivatives below m are continuous by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any, NamedTuple
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from pibls.arrays import MultiIndex
+from pibls.errors import ProblemError
+from pibls.problem.breaks.switches import switches_in
+from pibls.problem.forms.flux import Orders, given_fluxes
+from pibls.problem.forms.known import is_known
+
+
+class InterfaceFlux(NamedTuple):
+    """An expression that is continuous across planes normal to an axis."""
+
+    axis: int
+    expression: Any
+    outermost: bool
+    """Whether it is the coefficient of δ itself: it jumps by the strength of a source."""
+
+
+@dataclass(frozen=True)
+class _Term:
+    """weight · ∂_c^times of ``inner``."""
+
+    weight: Any
+    inner: Any
+    times: int
+    is_flux: bool
+
+    def levels(self, c: Any) -> Iterator[tuple[int, Any]]:
+        """(m, G) of the terms ∂ᵐG, m > 0, whose sum it is."""
+        factor = self.weight
+        for i in range(self.times):
+            yield self.times - i, (-1) ** i * comb(self.times, i) * factor * self.inner
+            factor = sp.diff(factor, c) if i + 1 < self.times else factor
+
+
+def interface_fluxes(
+    expression: Any, coordinates: Sequence[Any], orders: Orders, name: str
+) -> list[InterfaceFlux]:
+    """What the fluxes of one equation make continuous across planes normal to each coordinate.
+
+    ``orders`` are those of the unknowns in the whole system.
+    """
+    return _Reader(tuple(coordinates), orders, name).read(expression, (0,) * len(coordinates))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    coordinates: tuple[Any, ...]
+    orders: Orders
+    name: str
+
+    def read(self, expression: Any, outer: MultiIndex) -> list[InterfaceFlux]:
+        """The fluxes of an expression that stands under so many outer derivatives."""
+        fluxes = given_fluxes(expression)
+        if not fluxes:
+            return []
+        top = not any(outer)
+        plain = self._highest(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), outer)
+        weights = _weights(expression, fluxes, plain)
+        # A factor of the whole divergence changes nothing, unless a source tells how much its flux jumps.
+        sources = top and expression.has(sp.DiracDelta)
+        shared = not sources and len(set(weights.values())) == 1
+        out: list[InterfaceFlux] = []
+        for axis, c in enumerate(self.coordinates):
+            terms = self._terms(axis, fluxes, plain, outer, weights)
+            if sources:
+                self._check_factors(terms, axis)
+            if not terms or (len(terms) == 1 and (shared or self._has_unknown(terms[0].weight))):
+                together, apart = [], terms
+            else:
+                together = [t for t in terms if self._is_continuous(t.weight, axis)]
+                apart = [t for t in terms if t not in together]
+            out += _across(axis, c, together, apart, top)
+        for f in fluxes:
+            out += self.read(f.expr, _sum(outer, self._counts(f)))
+        return out
+
+    def _terms(
+        self,
+        axis: int,
+        fluxes: Sequence[Any],
+        plain: Sequence[Any],
+        outer: MultiIndex,
+        weights: Mapping[Any, Any],
+    ) -> list[_Term]:
+        """Those that may hold a Dirac function of one coordinate; none without a flux along it."""
+        out = []
+        for f in fluxes:
+            counts = self._counts(f)
+            if counts[axis]:
+                inner = self._derivative(f.expr, _without(counts, axis, counts[axis]))
+                out.append(_Term(weights[f], inner, counts[axis], is_flux=True))
+        most = max((t.times for t in out), default=0)
+        axes = [i for i in range(len(outer)) if any(self._counts(f)[i] for f in fluxes)]
+        for d in plain if out else ():
+            counts, each = self._counts(d), self.orders[d.expr][0]
+            reached = [i for i in axes if counts[i] and counts[i] + outer[i] == each[i]]
+            # u_xy beside u_xx counts once: as the derivative of u_y, or of u_x.
+            if axis in (reached or [i for i in axes if counts[i]][:1]):
+                times = min(most, counts[axis])
+                inner = self._derivative(d.expr, _without(counts, axis, times))
+                out.append(_Term(weights[d], inner, times, is_flux=False))
+        return out
+
+    def _highest(self, expression: Any, outer: MultiIndex) -> list[Any]:
+        """Plain derivatives of the highest order that the system has, along some coordinate or in all."""
+        out = []
+        for d in sorted(expression.atoms(sp.Derivative), key=sp.default_sort_key):
+            if d.expr not in self.orders or is_known(d.expr):
+                continue
+            each, total = self.orders[d.expr]
+            counts = self._counts(d)
+            reached = _sum(counts, outer)
+            if sum(reached) == total or any(
+                n and m == k for n, m, k in zip(counts, reached, each, strict=True)
+            ):
+                out.append(d)
+        return out
+
+    def _is_continuous(self, weight: Any, axis: int) -> bool:
+        """Whether a factor is the same on both sides: it has no switch, and no derivative that may jump."""
+        if switches_in(weight, self.coordinates, ()):
+            return False
+        unknowns = [a for a in weight.atoms(AppliedUndef, sp.Derivative) if self._has_unknown(a)]
+        for a in unknowns:
+            u = a.expr if isinstance(a, sp.Derivative) else a
+            times = self._counts(a)[axis] if isinstance(a, sp.Derivative) else 0
+            if u not in self.orders or times > self.orders[u][0][axis] - 2:
+                return False
+        return True
+
+    def _has_unknown(self, e: Any) -> bool:
+        return any(not is_known(u) for u in e.atoms(AppliedUndef))
+
+    def _check_factors(self, terms: Sequence[_Term], axis: int) -> None:
+        for t in terms:
+            bound = self._has_unknown(t.weight)
+            if bound or (t.is_flux and not self._is_continuous(t.weight, axis)):
+                kind = "depends on the solution" if bound else "may jump"
+                raise ProblemError(
+                    self.name,
+                    expected=f"no factor that {kind} in front of a flux, beside a DiracDelta",
+                    got=f"the derivative of {t.inner} times such a factor",
+                    remedy="Divide the equation by it, or take it under the derivative.",
+                )
+
+    def _counts(self, d: Any) -> MultiIndex:
+        counts = dict(d.variable_count)
+        return tuple(int(counts.get(c, 0)) for c in self.coordinates)
+
+    def _derivative(self, e: Any, counts: MultiIndex) -> Any:
+        return _derivative(e, *((c, n) for c, n in zip(self.coordinates, counts, strict=True) if n))
+
+
+def _across(
+    axis: int, c: Any, together: Sequence[_Term], apart: Sequence[_Term], top: bool
+) -> Iterator[InterfaceFlux]:
+    for t in apart:
+        for m in range(t.times):
+            yield InterfaceFlux(axis, _derivative(t.inner, (c, m)), top and m == t.times - 1)
+    levels = [pair for t in together for pair in t.levels(c)]
+    for j in range(max((m for m, _ in levels), default=0)):
+        parts = [_derivative(G, (c, m - 1 - j)) for m, G in levels if m > j]
+        yield InterfaceFlux(axis, sp.Add(*parts), top and j == 0)
+
+
+def _weights(expression: Any, fluxes: Sequence[Any], plain: Sequence[Any]) -> dict[Any, Any]:
+    """The factor of each flux and of each plain derivative."""
+    marks = {d: sp.Dummy() for d in (*fluxes, *plain)}
+    back = {m: d for d, m in marks.items()}
+    marked = expression.xreplace({f: marks[f] for f in fluxes}).xreplace({d: marks[d] for d in plain})
+    return {d: sp.diff(marked, m).xreplace(back) for d, m in marks.items()}
+
+
+def _derivative(e: Any, *counts: tuple[Any, int]) -> Any:
+    counts = tuple((c, n) for c, n in counts if n)
+    return sp.Derivative(e, *counts) if counts else e
+
+
+def _sum(a: MultiIndex, b: MultiIndex) -> MultiIndex:
+    return tuple(n + m for n, m in zip(a, b, strict=True))
+
+
+def _without(counts: MultiIndex, axis: int, times: int) -> MultiIndex:
+    return tuple(n - times * (i == axis) for i, n in enumerate(counts))
