@@ -74,7 +74,9 @@ def singular_ends(problem: Problem) -> tuple[SingularEnd, ...]:
             return sp.N(e.xreplace(given | {x: sp.Rational(point) + way * s}), digits)
 
         def vanishes(e: Any, value: Callable[..., Any] = value) -> bool:
-            return bool(abs(value(e, 0, 15)) < _WHOLE)
+            # Of a quotient of two poles there is no value at the end itself.
+            there = value(e, 0, 15)
+            return bool(abs(value(e, _NEAREST, 15) if there is sp.nan else there) < _WHOLE)
 
         if _may_be_singular(form, vanishes):
             powers = tuple(_powers(form, value, way))

@@ -88,6 +88,9 @@ Matrix = np.ndarray[Any, np.dtype[np.float64]] | Structured
 """An array, or rows that are streamed, block-sparse, elsewhere, or even and odd."""
 
 
+_UNDERFLOW = 1e-150  # a norm below has lost digits, since the squares are below 1e-300
+
+
 @dataclass(frozen=True)
 class DenseMatrix(Structured):
     """A matrix that is one array."""
@@ -101,7 +104,14 @@ class DenseMatrix(Structured):
     @cached_property
     def row_norms(self) -> Array:
         # einsum needs no squared copy of the matrix.
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.array, self.array)))
+        out = np.asarray(np.sqrt(np.einsum("ij,ij->i", self.array, self.array)))
+        extreme = ~((out > _UNDERFLOW) & np.isfinite(out))
+        if extreme.any():
+            rows = self.array[extreme]
+            most = np.abs(rows).max(axis=1, initial=0.0)
+            scaled = rows / np.where((most > 0) & np.isfinite(most), most, 1.0)[:, None]
+            out[extreme] = most * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        return out
 
     @property
     def is_finite(self) -> bool:

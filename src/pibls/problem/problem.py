@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import sympy as sp
 
 from pibls.domain import Domain, box_of, check_domain, time_of
+from pibls.domain.checks.arguments import check_lengths
 from pibls.errors import ProblemError
 from pibls.problem.breaks.narrow import Suspects, narrow_in
 from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
@@ -25,6 +26,7 @@ from pibls.problem.demands import (
     find_unknowns,
 )
 from pibls.problem.doors import ProblemDoors
+from pibls.problem.forms.checks import limited_depth
 from pibls.problem.forms.flux import Divergence, grad, orders_in, written_out
 from pibls.problem.forms.form import Delta, Language
 from pibls.problem.forms.functions import Stated, check_functions, split_functions
@@ -84,6 +86,16 @@ class Problem(ProblemDoors):
         conditions: Sequence[Any],
         parameters: Mapping[Any, Any] | None = None,
     ) -> None:
+        with limited_depth("equations"):
+            self._state(domain, equations, conditions, parameters)
+
+    def _state(
+        self,
+        domain: Domain,
+        equations: Sequence[Any],
+        conditions: Sequence[Any],
+        parameters: Mapping[Any, Any] | None,
+    ) -> None:
         check_domain(domain, "domain")
         equations = _as_tuple(equations, "equations")
         conditions = _as_tuple(conditions, "conditions")
@@ -109,6 +121,7 @@ class Problem(ProblemDoors):
             for i, r in enumerate(residuals)
         )
         check_interior(interior, unknowns)
+        check_lengths(box_of(domain), max(max(sum(j.alpha) for f in interior for j in f.jets), 1), "domain")
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "equations", equations)
         object.__setattr__(self, "conditions", conditions)

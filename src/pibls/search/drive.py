@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -15,7 +16,7 @@ from pibls.diagnose.corners.junctions import junctions_of
 from pibls.diagnose.frobenius import singular_ends
 from pibls.diagnose.surplus import told_twice
 from pibls.diagnose.walls import is_bare
-from pibls.domain import Domain, box_of
+from pibls.domain import Domain, box_of, time_of
 from pibls.errors import ProblemError
 from pibls.linalg.memory import keep_freed_memory
 from pibls.linalg.tree.engine import HERE, Engine
@@ -44,7 +45,7 @@ from pibls.search.loop import Search
 from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, with_ends, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
-from pibls.search.thresholds import DEFAULT, GROWTH, LOOP
+from pibls.search.thresholds import CELLS, DEFAULT, GROWTH, LOOP
 from pibls.solver import GaussNewton, Method, StructuredLeastSquares
 from pibls.space import Choice, Space
 from pibls.status import Status
@@ -94,12 +95,33 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
         try:
             refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
             refuse_pieces(problem)
+            _refuse_many_cells(problem, request.max_nodes)
             return _run(with_divided_sides(problem), request, budget)
         except OutOfTimeError:
             # It was over before anything was begun: a few waves are left.
             with asked(None):
                 bench = _bench(problem, request)
             return _searched(bench, request, budget, None)
+
+
+def _refuse_many_cells(problem: Problem, max_nodes: int) -> None:
+    """Raise a ProblemError where jumps divide space into more cells than may have functions."""
+    time, levels = time_of(problem.domain), [0] * len(problem.coordinates)
+    for plane in problem.breaks.planes:
+        levels[plane.axis] += problem.coordinates[plane.axis] != time
+    cells = math.prod(n + 1 for n in levels)
+    if len(levels) == 1 or cells <= max_nodes:
+        return
+    from pibls.search.cells.sizes import NODES
+
+    most = CELLS.columns * max_nodes // NODES.get(len(levels), (max_nodes,))[0]
+    if cells > most:
+        raise ProblemError(
+            "problem",
+            expected=f"jumps that divide the domain into at most {most} cells",
+            got=f"{cells} cells",
+            remedy="Use mean values where data change so quickly, take a smaller domain, or raise max_nodes.",
+        )
 
 
 def _run(problem: Problem, request: Request, budget: Budget) -> Answer:

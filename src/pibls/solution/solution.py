@@ -18,7 +18,7 @@ from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.pickling import portable, state_of
 from pibls.problem import Inside, Jet, Language, Problem, within
-from pibls.problem.forms.checks import checked_expression
+from pibls.problem.forms.checks import checked_expression, limited_depth
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.lowering import Residual, lower_form
 from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms
@@ -257,7 +257,8 @@ class Solution(SolutionDoors):
         1.0
         """
         X, shape = self._points(coordinates, named)
-        compiled = _compiled(self.problem.language(), checked_expression(expression))
+        with limited_depth("expression"):
+            compiled = _compiled(self.problem.language(), checked_expression(expression))
         residual = compiled.at(tuple(self.problem.parameters.values())).on(self.problem.domain)
         jets: tuple[Jet, ...] = (*residual.linear, *residual.nonlinear)
         inside = within(self.problem.domain, X)

@@ -196,10 +196,13 @@ def _joined(boxes: Array, axis: int, ends: Array, shift: float) -> list[Joint]:
 
 
 def crossed(planes: Sequence[tuple[int, float]]) -> Node:
-    """A cell divided at all of these planes (axis, level)."""
+    """A cell divided at all of these planes (axis, level), one axis after another, in the middle first."""
     if not planes:
         return None
-    (axis, level), *rest = planes
+    axis = planes[0][0]
+    own = sorted(level for other, level in planes if other == axis)
+    level = own[len(own) // 2]
+    rest = [p for p in planes if p != (axis, level)]
     within = [[p for p in rest if p[0] != axis or (p[1] < level) == low] for low in (True, False)]
     return Branch(axis, level, crossed(within[0]), crossed(within[1]))
 

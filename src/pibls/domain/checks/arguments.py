@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from pibls.arrays import Array
 from pibls.errors import ProblemError
 
 SMALLEST, LARGEST = 1e-70, 1e70
 """Sizes of domains. -Δu = 1/L² on (0, L) is solved for L = 1e-70 and 1e80, not for 1e-76 and 1e100, where
 squares of second derivatives under- or overflow."""
+_DIGITS = 150  # of the 308 that float64 has: powers of lengths are squared
 
 
 def real_number(value: Any, argument: str) -> float:
@@ -62,6 +64,22 @@ def check_place(number: float, argument: str) -> float:
             remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
         )
     return number
+
+
+def check_lengths(sides: Array, order: int, argument: str) -> None:
+    """Refuse sides (low, high) with a length L, where the square of L^order leaves the range of float64.
+
+    Equations of order 4 are solved on lengths of 1e40 and not of 1e50.
+    """
+    most = 10.0 ** (_DIGITS / order)
+    widths = sides[:, 1] - sides[:, 0]
+    if order > 2 and not (np.abs(sides).max() <= most and widths.min() >= 1.0 / most):
+        raise ProblemError(
+            argument,
+            expected=f"lengths and coordinates between {1 / most:.0e} and {most:.0e}, for order {order}",
+            got=", ".join(f"({a:g}, {b:g})" for a, b in sides),
+            remedy="Measure lengths and times in other units: squares of derivatives must be representable.",
+        )
 
 
 def coordinate(symbol: Any, argument: str) -> Any:

@@ -137,9 +137,15 @@ def breaks_of(form: Form, place: SwitchBox) -> Breaks:
                 continue
         flux = sides is not None and any(jumps(terms_of(f), sides, place) for f in held)
         if len(axes) == 1:
-            found |= Breaks(
-                tuple(Plane(axes[0], x, flux) for x in levels_of(g, switch.whole, axes[0], place))
-            )
+            levels = levels_of(g, switch.whole, axes[0], place)
+            if len(levels) > _MOST:
+                raise ProblemError(
+                    form.name,
+                    expected=f"at most {_MOST} places inside the domain where it jumps or bends",
+                    got=f"{place.written(switch.expression)}, which has more of them",
+                    remedy="Use its mean value where it changes so quickly, or a smaller domain.",
+                )
+            found |= Breaks(tuple(Plane(axes[0], x, flux) for x in levels))
         elif sides is not None:
             found |= Breaks(slanted=(Slanted(place.written(switch.expression), flux),))
     return found
@@ -271,7 +277,10 @@ def _source(delta: Delta, place: SwitchBox) -> Source:
 
 
 def levels_of(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
-    """The zeros of a function of one coordinate inside the box, or where it is a whole number."""
+    """The zeros of a function of one coordinate inside the box, or where it is a whole number.
+
+    Where there are more than ``_MOST`` of them, some of them, more than that.
+    """
     low, high = (float(v) for v in place.box[axis])
     x = place.variables.coordinates[axis]
     function = program([x], [g])
@@ -289,7 +298,10 @@ def levels_of(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
         return []
     targets: Sequence[float] = [0.0]
     if whole:
-        targets = np.arange(np.ceil(finite.min()), np.floor(finite.max()) + 1)[:_MOST].tolist()
+        first, last = float(np.ceil(finite.min())), float(np.floor(finite.max()))
+        if last - first > _MOST + 1:  # a continuous function has every value between
+            return np.linspace(low, high, _MOST + 3)[1:-1].tolist()
+        targets = np.arange(first, last + 1).tolist()
     found = []
     for target in targets:
         if linear:
@@ -303,7 +315,7 @@ def levels_of(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
         # Where it is zero for a while, as floor(2x) is, it does not switch there.
         found += grid[zero[1:-1] & ~zero[:-2] & ~zero[2:]].tolist()
         with np.errstate(all="ignore"):
-            crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[:_MOST]
+            crossing = np.flatnonzero(shifted[:-1] * shifted[1:] < 0)[: _MOST + 1]
         if len(crossing):
             from scipy.optimize import brentq  # takes a sixth of a second to import
         for i in crossing:

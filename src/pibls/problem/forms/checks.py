@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import sympy as sp
@@ -22,6 +25,21 @@ _EVERYDAY = (
 (DiracDelta never is: it is taken out of a form, and kept beside it.)
 """
 _SMOOTH = _EVERYDAY[:12]
+
+
+@contextmanager
+def limited_depth(argument: str) -> Iterator[None]:
+    """Refuse expressions that are nested deeper than Python's stack, instead of a RecursionError."""
+    try:
+        yield
+    except RecursionError:
+        raise ProblemError(
+            argument,
+            expected=f"expressions nested less deeply (Python allows {sys.getrecursionlimit()} nested calls)",
+            got="one that is nested too deeply to be read",
+            remedy="Give the inner part as a Python function, known(function, x), or raise "
+            "sys.setrecursionlimit.",
+        ) from None
 
 
 def is_scalar(value: Any) -> bool:
@@ -106,7 +124,8 @@ def check_partials(rest: Any, written: dict[Any, Any], name: str) -> None:
 
 def _is_finite(number: Any) -> bool:
     try:
-        return math.isfinite(float(number))
+        value = float(number)
+        return math.isfinite(value) and (value != 0.0 or number == 0)
     except (OverflowError, TypeError):
         return False
 

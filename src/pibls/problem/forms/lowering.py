@@ -15,6 +15,7 @@ from pibls.arrays import Array
 from pibls.domain import Domain
 from pibls.problem.breaks.narrow import inner_of
 from pibls.problem.forms.calling import Datum, call_at_points
+from pibls.problem.forms.checks import limited_depth
 from pibls.problem.forms.form import Form, Jet
 from pibls.problem.forms.program import program
 from pibls.problem.problem import Problem
@@ -161,9 +162,10 @@ class LoweredProblem:
 def lower(problem: Problem) -> LoweredProblem:
     """Compile every statement of a problem, once for all values of its parameters."""
     if "compiled" not in problem.structure:
-        problem.structure["compiled"] = tuple(
-            lower_form(s.form, s.region).on(problem.domain) for s in problem.statements
-        )
+        with limited_depth("equations"):
+            problem.structure["compiled"] = tuple(
+                lower_form(s.form, s.region).on(problem.domain) for s in problem.statements
+            )
     values = tuple(problem.parameters.values())
     return problem.once(
         "lowered",

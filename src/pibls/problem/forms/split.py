@@ -221,7 +221,8 @@ def _vanishes(expression: Any) -> bool:
     symbols = sorted(expression.free_symbols, key=str)
     for _ in range(4):
         values = {
-            s: sp.Rational(generator.choice((-1, 1)) * generator.randint(100, 900), 701) for s in symbols
+            s: sp.Float(sp.Rational(generator.choice((-1, 1)) * generator.randint(100, 900), 701), 50)
+            for s in symbols
         }
         value = expression.xreplace(values).evalf(30)
         if not value.is_number or value.has(sp.nan, sp.zoo, sp.oo):

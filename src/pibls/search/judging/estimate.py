@@ -174,7 +174,8 @@ def estimated(
             each.append(ErrorEstimate(np.inf, np.inf))
             continue
         largest = float(np.abs(d).max(initial=0.0))
-        mean = math.sqrt(float(m @ m) / len(m)) if m.size else largest
+        most = float(np.abs(m).max(initial=0.0)) or 1.0  # squares of 1e200 overflow
+        mean = most * math.sqrt(float((m / most) @ (m / most)) / len(m)) if m.size else largest
         history: tuple[tuple[float, float], ...] = ()
         if where.axis is not None:
             history = _by_time(np.abs(d), where.all[:, where.axis], safety, usual * float(size))
