@@ -24,6 +24,8 @@ STORED = DOCS / "data" / "fit_cells.json"
 PAGE = DOCS / "migrating_cells.md"
 PICTURE = DOCS / "figures" / "migrating_cells.png"
 LAWS = DOCS / "figures" / "growth_laws.png"
+PREDICTIONS = DOCS / "figures" / "assay_predictions.png"
+HELD = DOCS / "data" / "assay_holdout.json"
 MODELS = ("fisher", "crowding", "law")
 RANGE = (0.0, assay.CAPACITY)
 """Of the density, for the unknown law."""
@@ -295,6 +297,70 @@ def draw_laws(stored: dict[str, Any]) -> None:
     plt.close(figure)
 
 
+COLOURS = {0.0: "0.35", 12.0: "C0", 24.0: "C1", 36.0: "C2", 48.0: "C3"}
+
+
+def points(axis: Any, cells: int, times: tuple[float, ...], alpha: float = 0.55) -> None:
+    """The three replicates as dots, a colour for each time."""
+    rows = assay.of(cells)
+    for s in times:
+        part = rows[rows[:, 1] == s]
+        for replicate in part[:, 2:].T:
+            axis.plot(part[:, 0], 1e3 * replicate, ".", ms=2.8, color=COLOURS[s], alpha=alpha)
+
+
+def initial(cells: int, x: Any) -> Any:
+    import sympy as sp
+
+    return sp.lambdify(assay.x, assay.beginning(cells))(x)
+
+
+def key(figure: Any, times: tuple[float, ...], band: str, line: str) -> None:
+    """One legend for all panels: colours of the times, dots, lines and bands."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [Line2D([], [], color=COLOURS[s], lw=2.5, label=f"{s:g} h") for s in times]
+    handles.append(Line2D([], [], color="0.3", marker=".", ls="", ms=6, label="measured, three replicates"))
+    handles.append(Line2D([], [], color="0.3", lw=1.5, label=line))
+    handles.append(Patch(color="0.3", alpha=0.3, lw=0, label=band))
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8.5, frameon=False
+    )
+
+
+def draw_predictions(held: dict[str, Any]) -> None:
+    """Fitted to 12 and 24 h: prediction and band at 36 and 48 h beside the measurements."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), sharex=True, sharey=True, layout="constrained")
+    for k, (axis, cells) in enumerate(zip(axes.ravel(), assay.INITIAL_CELLS, strict=True)):
+        found, x = held[f"{cells}"]["fisher"]["times"], assay.of(cells)
+        x = x[x[:, 1] == 0, 0]
+        inside = []
+        for s in (36.0, 48.0):
+            points(axis, cells, (s,))
+            value, low, high = 1e3 * np.array(found[f"{s:g}"]["curve"])
+            axis.plot(x, value, color=COLOURS[s], lw=1.5)
+            axis.fill_between(x, low, high, color=COLOURS[s], alpha=0.2, lw=0)
+            inside.append(
+                f"{s:g} h: score {found[f'{s:g}']['score']:.2f}, {found[f'{s:g}']['coverage']:.0%} inside"
+            )
+        axis.set_title(f"({chr(97 + k)})  {cells:,} cells", fontsize=10, loc="left")
+        axis.text(0.02, 0.98, "\n".join(inside), transform=axis.transAxes, va="top", fontsize=8)
+    axes[0, 0].set_ylim(0, 2.5)
+    key(figure, (36.0, 48.0), "95 % prediction band of a measurement", "predicted from 12 and 24 h")
+    for axis in axes[-1]:
+        axis.set_xlabel("x, µm")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("cells per 1000 µm²")
+    figure.savefig(PREDICTIONS, dpi=110)
+    plt.close(figure)
+
+
 def draw(stored: dict[str, Any]) -> None:
     """Data, fit and band at each time, for the six densities."""
     import matplotlib as mpl
@@ -302,19 +368,21 @@ def draw(stored: dict[str, Any]) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(12, 6.4), sharex=True, sharey=True, layout="constrained")
-    for axis, cells in zip(axes.ravel(), assay.INITIAL_CELLS, strict=True):
-        rows, found = assay.of(cells), stored[f"{cells} curves"]
-        for k, s in enumerate((12.0, 24.0, 36.0, 48.0)):
-            part = rows[rows[:, 1] == s]
-            for replicate in part[:, 2:].T:
-                axis.plot(part[:, 0], 1e3 * replicate, ".", ms=2.5, color=f"C{k}", alpha=0.6)
+    figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), sharex=True, sharey=True, layout="constrained")
+    for k, (axis, cells) in enumerate(zip(axes.ravel(), assay.INITIAL_CELLS, strict=True)):
+        found = stored[f"{cells} curves"]
+        points(axis, cells, (0.0, *assay.TIMES))
+        fine = np.linspace(75, 1875, 361)
+        axis.plot(fine, 1e3 * initial(cells, fine), color=COLOURS[0.0], lw=1.2)
+        for s in assay.TIMES:
             value, low, high = 1e3 * np.array(found[f"{s:g}"])
-            axis.plot(found["x"], value, color=f"C{k}", lw=1.5, label=f"{s:g} h")
-            axis.fill_between(found["x"], low, high, color=f"C{k}", alpha=0.25, lw=0)
+            axis.plot(found["x"], value, color=COLOURS[s], lw=1.5)
+            axis.fill_between(found["x"], low, high, color=COLOURS[s], alpha=0.3, lw=0)
         D, r = stored[f"{cells} fisher"]["values"].values()
-        axis.set_title(f"{cells:,} cells: D = {D:.0f} µm²/h, r = {r:.3f} /h", fontsize=10)
-    axes[0, 0].legend(fontsize=8)
+        axis.set_title(
+            f"({chr(97 + k)})  {cells:,} cells: D = {D:.0f} µm²/h, r = {r:.3f} /h", fontsize=10, loc="left"
+        )
+    key(figure, (0.0, *assay.TIMES), "95 % band of the mean", "fit; at 0 h the initial state")
     for axis in axes[-1]:
         axis.set_xlabel("x, µm")
     for axis in axes[:, 0]:
@@ -328,7 +396,14 @@ def page(stored: dict[str, Any]) -> str:
     text = PAGE.read_text(encoding="utf-8")
     parts = {"fisher": table(stored), "models": models(stored), "laws": law_table(stored)}
     parts |= {"verdict": verdict(stored), "twins": twin_table(stored)}
+    return replaced(text, parts)
+
+
+def replaced(text: str, parts: dict[str, str]) -> str:
+    """The text with new contents between each pair of marks."""
     for name, made in parts.items():
+        if f"<!-- {name} -->\n" not in text:
+            raise ValueError(f"{PAGE.name} has no mark {name}")
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         text = f"{before}{begin}{made}\n{end}{after}"
@@ -347,6 +422,7 @@ def main(*arguments: str) -> None:
         stored = laws(chosen)
     draw(stored)
     draw_laws(stored)
+    draw_predictions(json.loads(HELD.read_text())["time"])
     PAGE.write_text(page(stored), encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import report, report_tables, store
 from benchmarks.pages import (
     ablation,
+    assay,
     cases,
     checklist,
     cost,
@@ -42,6 +43,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/benchmarks/shapes.md": shapes.text,
         "docs/theory.md": theory.text,
         "docs/fit.md": fit.text,
+        "docs/migrating_cells.md": assay.text,
         "docs/trust.md": lists.text,
         "docs/cases.md": lambda: cases.text(found),
         "docs/paper.md": checklist.text,

@@ -9,6 +9,8 @@ slope at the ends either.
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,9 +19,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.basis import Broad
 from pibls.domain import Interval
 from pibls.fitting.data import Data
 from pibls.problem import Initial, Neumann, Problem
+from pibls.solver import NLSQPerturb, TrustRegion
+from pibls.system.points import Points
 
 INITIAL_CELLS = (10_000, 12_000, 14_000, 16_000, 18_000, 20_000)
 PUBLISHED = {
@@ -33,6 +38,9 @@ PUBLISHED = {
 """D in µm²/h and r in 1/h, as published for each."""
 CAPACITY = 1.7e-3
 """K in cells per µm²."""
+TIMES = (12.0, 24.0, 36.0, 48.0)
+"""Hours after t = 0 at which cells were counted."""
+REPLICATES = (1, 2, 3)
 
 x, t = sp.symbols("x t")
 u = sp.Function("u")(x, t)
@@ -42,10 +50,16 @@ g = sp.Function("g")
 
 
 @cache
-def table() -> Array:
-    """(rows, 6): cells placed, x, t, and the density in three replicates; without the first strip."""
+def all_strips() -> Array:
+    """(rows, 6): cells placed, x, t, and the density in three replicates."""
     text = (files("pibls.cases") / "data" / "scratch_assay.csv").read_text(encoding="utf-8")
-    rows = np.array([[float(v) for v in row] for row in list(csv.reader(text.splitlines()))[1:]])
+    return np.array([[float(v) for v in row] for row in list(csv.reader(text.splitlines()))[1:]])
+
+
+@cache
+def table() -> Array:
+    """The rows of `all_strips` without the first strip."""
+    rows = all_strips()
     return np.asarray(rows[rows[:, 1] > rows[:, 1].min()])
 
 
@@ -57,23 +71,26 @@ def of(cells: int) -> Array:
     return np.asarray(rows[rows[:, 0] == cells, 1:])
 
 
-def beginning(cells: int) -> sp.Expr:
+def beginning(cells: int, replicates: Sequence[int] = REPLICATES) -> sp.Expr:
     """Σ c_k cos(kπ(x - a)/(b - a)) through the means of the replicates at t = 0."""
     from scipy.fft import dct
 
     rows = of(cells)
     first = rows[rows[:, 1] == 0]
-    c = dct(first[:, 2:].mean(axis=1), type=1) / (len(first) - 1)
+    c = dct(densities(first, replicates).mean(axis=1), type=1) / (len(first) - 1)
     c[[0, -1]] /= 2
     a, b = first[0, 0], first[-1, 0]
     s = sp.pi * (x - sp.Integer(int(a))) / sp.Integer(int(b - a))
     return sp.Add(*(sp.Float(v) * sp.cos(k * s) for k, v in enumerate(c)))
 
 
-def problem(cells: int, *, crowding: bool = False, law: bool = False) -> Problem:
+def problem(
+    cells: int, *, crowding: bool = False, law: bool = False, replicates: Sequence[int] = REPLICATES
+) -> Problem:
     """Fisher and KPP's equation; with ``crowding`` the cells spread by D + E u/K.
 
     With ``law`` they grow by u g(u), where the rate g is a function to be asked for, not r (1 - u/K).
+    The initial state is the mean of these ``replicates`` (1, 2, 3).
     """
     rows = of(cells)
     ends = rows[:, 0].min(), rows[:, 0].max()
@@ -89,13 +106,67 @@ def problem(cells: int, *, crowding: bool = False, law: bool = False) -> Problem
     return Problem(
         Interval(x, *ends).during(t, 0, rows[:, 1].max()),
         [equation],
-        [Neumann(u, 0), Initial(u, beginning(cells))],
+        [Neumann(u, 0), Initial(u, beginning(cells, replicates))],
         {**values, E: 100.0} if crowding else values,
     )
 
 
-def data(cells: int) -> Data:
-    """All replicates after t = 0, with a noise that is to be estimated."""
+def data(cells: int, *, times: Sequence[float] = TIMES, replicates: Sequence[int] = REPLICATES) -> Data:
+    """These replicates at these times after t = 0, with a noise that is to be estimated."""
     rows = of(cells)
-    later = rows[rows[:, 1] > 0]
-    return Data(u, {x: later[:, 0], t: later[:, 1]}, later[:, 2:].T)
+    chosen = rows[np.isin(rows[:, 1], times)]
+    return Data(u, {x: chosen[:, 0], t: chosen[:, 1]}, densities(chosen, replicates).T)
+
+
+def densities(rows: Array, replicates: Sequence[int] = REPLICATES) -> Array:
+    """(rows, replicates): the columns of these replicates in rows of `of`."""
+    return np.asarray(rows[:, [1 + i for i in replicates]])
+
+
+@dataclass(frozen=True)
+class Forward:
+    """The authors' experiment with one density: a problem in given units, and arguments of `pibls.solve`."""
+
+    problem: Problem
+    settings: dict[str, Any]
+    units: tuple[float, float, float]
+    """Units of x, t and u, in µm, hours and cells per µm²."""
+
+
+def forward(cells: int, units: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Forward:
+    """Fisher-KPP from the measured state at t = 0 with the published D and r: nothing is fitted.
+
+    As in the authors' public code (Shawn-Yangdr/PIBLS at 9d9def0, `physics/applications.py` and
+    `configs/experiments/Fisher.yaml`): 0 ≤ x ≤ 1950 µm, straight lines between the data of t = 0, no flux
+    at the two ends; 20×10 + 20×10 tanh nodes with R = 5, not whitened; 2000 points inside, 800 on the
+    boundary, 200 at t = 0; SciPy's tolerances of 1e-8, a loss threshold of ½‖r‖² < 1e-3 and seed 42. Their
+    file of data is not public: the means of the replicates of all 38 strips take its place. Points (Sobol)
+    and a bias per node are our choice.
+    """
+    length, hours, density = units
+    of(cells)  # Refuses an unknown number of cells.
+    diffusion, rate = PUBLISHED[cells]
+    rows = all_strips()
+    first = rows[(rows[:, 0] == cells) & (rows[:, 2] == 0)]
+    where, mean = first[:, 1] / length, first[:, 3:].mean(axis=1) / density
+    equation = sp.Eq(
+        u.diff(t),
+        diffusion * hours / length**2 * u.diff(x, 2) + rate * hours * u * (1 - u * density / CAPACITY),
+    )
+    method = NLSQPerturb(
+        delta=0.5, rounds=5, tolerance=2e-3, trust_region=TrustRegion(ftol=1e-8, xtol=1e-8, gtol=1e-8)
+    )
+    return Forward(
+        Problem(
+            Interval(x, 0, 1950 / length).during(t, 0, 48 / hours),
+            [equation],
+            [Neumann(u, 0), Initial(u, lambda s, _: np.interp(s, where, mean))],
+        ),
+        {
+            "basis": Broad(20, 10, 20, 10, scale=5.0),
+            "points": Points(2000, 800, 200),
+            "method": method,
+            "seed": 42,
+        },
+        units,
+    )

@@ -8,7 +8,14 @@ import numpy as np
 
 from pibls.linalg import LinearSolver
 from pibls.linalg.svd import SVD
-from pibls.solver.protocol import Equations, Outcome, at_least_zero, linear_start
+from pibls.solver.protocol import (
+    Equations,
+    Outcome,
+    at_least_zero,
+    cost_of,
+    limited_by_basis,
+    linear_start,
+)
 from pibls.solver.trust_region import TrustRegion
 from pibls.status import Status
 
@@ -52,7 +59,9 @@ class NLSQPerturb:
             steps += more
             if cost_new < cost:
                 w, cost, settled = w_new, cost_new, settled_new
-        status = Status.SOLVED if 2.0 * cost < self.tolerance else Status.STALLED
-        if status is Status.STALLED and not settled:
-            status = Status.STEP_LIMIT
+        solved = 2.0 * cost < self.tolerance
+        if settled and not solved:
+            # A residual that the basis leaves is no stall: the held-out residual judges the resolution.
+            solved = limited_by_basis(cost, cost_of(A @ w0 - b))
+        status = Status.SOLVED if solved else Status.STALLED if settled else Status.STEP_LIMIT
         return Outcome(w, cost, steps, status)

@@ -16,7 +16,7 @@ from pibls.arrays import Array
 from pibls.linalg import LinearSolver
 from pibls.linalg.matrix import Matrix, as_matrix
 from pibls.linalg.svd import SVD
-from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
+from pibls.solver.protocol import Equations, Outcome, cost_of, limited_by_basis, linear_start
 from pibls.status import Status
 
 _EPS = float(np.finfo(float).eps)
@@ -47,9 +47,11 @@ class TrustRegion:
     def solve(self, system: Equations, rng: np.random.Generator) -> Outcome:
         A, b = linear_start(system)
         factors = self.linear.factor(A)
-        w, cost, steps, settled = self.minimize(system, factors.apply(b))
+        w0 = factors.apply(b)
+        w, cost, steps, settled = self.minimize(system, w0)
         relative = float(np.sqrt(2.0 * cost)) / (float(np.linalg.norm(b)) or 1.0)
-        status = Status.SOLVED if relative <= _SOLVED else Status.STALLED
+        solved = relative <= _SOLVED or limited_by_basis(cost, cost_of(A @ w0 - b))
+        status = Status.SOLVED if solved else Status.STALLED
         if not settled:
             status = Status.STEP_LIMIT
         return Outcome(w, cost, steps, status, factors.rank, relative)
