@@ -307,6 +307,8 @@ def _searched(
     notes = dict(best.notes)
     if "stopped" in notes and search.status is not Status.STOPPED:
         error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
+    if search.lost:
+        notes["engine"] = search.lost
     scales = best.scales(best.best)
     notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
     return _answer(best.best, search.status, KnownEstimate(error), tuple(budget.history), notes)

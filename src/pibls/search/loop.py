@@ -10,6 +10,7 @@ from typing import Any
 
 from pibls.diagnose.holes.holes import Around
 from pibls.interruption import delivered, raise_lost
+from pibls.linalg.tree.engine import EngineLostError
 from pibls.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.boxed import boxed_in
@@ -49,6 +50,8 @@ class Search:
     awaited: Plan | None = None
     """What mostly ends it: all that divides the domain, and takes a while to import, is not asked before."""
     weak: Plan | None = None
+    lost: str = ""
+    """Why the engine was lost, if it was."""
 
     def _begin(self) -> None:
         """The plans that there are for such a problem."""
@@ -150,6 +153,10 @@ class Search:
             if self.found is None:
                 raise
             self.status = Status.MEMORY_LIMIT
+        except EngineLostError as reason:
+            if self.found is None:
+                raise
+            self.status, self.lost = Status.INTERRUPTED, str(reason)
         if self.found is None:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
             few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)

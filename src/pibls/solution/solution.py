@@ -88,6 +88,8 @@ class Solution(SolutionDoors):
             text = text.replace(
                 _AS_ESTIMATED, "begin with an easier problem: nothing bounds the error of what there is"
             )
+        if "engine" in self.notes:
+            text += f" The engine was lost: {self.notes['engine']}"
         bare = uncovered(self.problem) if self.status is Status.UNDETERMINED else ()
         least = self.tol * max(self._sizes.values()) if self.status in _SLOW else 0.0
         corners = clashes(self.problem, least) if self.status in _SLOW else ()

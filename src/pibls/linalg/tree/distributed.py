@@ -20,7 +20,7 @@ import numpy as np
 
 from pibls.errors import ProblemError
 from pibls.linalg.threads import sensible_threads
-from pibls.linalg.tree.engine import HERE, BytesAsked, Engine, Share, TooLargeError
+from pibls.linalg.tree.engine import HERE, BytesAsked, Engine, EngineLostError, Share, TooLargeError
 from pibls.patience import OutOfTimeError, asked, go_on
 
 LEAST = 5e8
@@ -33,8 +33,15 @@ _POLL = 0.05  # seconds between two checks of the deadline while workers are bus
 _REPORT = 0.2  # seconds between two reports of progress
 _RETRIES = 5  # the client's own heartbeat sometimes overwrites the answer by one without workers
 _APPEAR = 300.0  # seconds to wait for the first worker: cloud machines and batch queues take minutes
-_LOST = ("KilledWorker", "FutureCancelledError", "CancelledError", "ClosedClientError", "CommClosedError")
-"""Exceptions of Dask that say that workers, scheduler or client are gone."""
+_ANEW = "Look whether the scheduler runs. Make a new one: Client(address)."
+_LOST = {
+    "KilledWorker": "Look into the workers' logs: a worker that needs too much memory is ended by its nanny.",
+    "FutureCancelledError": _ANEW,
+    "CancelledError": _ANEW,
+    "ClosedClientError": _ANEW,
+    "CommClosedError": _ANEW,
+}
+"""Exceptions of Dask that say that workers, scheduler or client are gone, and what to do then."""
 
 T = TypeVar("T")
 
@@ -81,7 +88,7 @@ class Distributed:
                 answers += 1
                 waited = time.monotonic() - began
                 if getattr(self.client, "status", "running") not in ("running", "connecting"):
-                    raise _refused("a client that is closed", "Make a new one: Client(address).")
+                    raise _refused("a client that is closed", _ANEW)
                 if waited > _APPEAR:
                     raise _refused(f"no worker within {waited:.0f} s",
                                    "Start some first: client.wait_for_workers(1).")  # fmt: skip
@@ -164,9 +171,9 @@ class Distributed:
             yield
         except BaseException as reason:
             self._cancel()
-            if type(reason).__name__ in _LOST:
-                raise _refused(f"{type(reason).__name__}: {reason}", "Look into the workers' logs: a worker "
-                               "that needs too much memory is ended by its nanny.") from reason  # fmt: skip
+            name = type(reason).__name__
+            if name in _LOST:
+                raise _refused(f"{name}: {str(reason).rstrip('.')}", _LOST[name]) from reason
             raise
 
     def _cancel(self) -> None:
@@ -264,8 +271,8 @@ def _gigabytes(count: float) -> str:
     return f"{count / 2**30:.2g} GiB"
 
 
-def _refused(got: str, remedy: str) -> ProblemError:
-    return ProblemError("engine", expected="workers that are there", got=got, remedy=remedy)
+def _refused(got: str, remedy: str) -> EngineLostError:
+    return EngineLostError("engine", expected="workers that are there", got=got, remedy=remedy)
 
 
 def engine_of(given: Any) -> Engine:

@@ -42,6 +42,10 @@ class TooLargeError(ProblemError):
     """What was to be shared does not fit into the memory of those who share it."""
 
 
+class EngineLostError(ProblemError):
+    """Workers or scheduler are gone, or never came."""
+
+
 _A_MOMENT = 2e9
 """Operations of a task between which the clock is looked at: about half a second."""
 
