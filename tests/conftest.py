@@ -30,6 +30,8 @@ SLOW = (
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",
     "tests/test_text_attacks.py::test_a_short_run_of_the_long_fuzz",
     "tests/test_text_attacks.py::test_nothing_is_run_whatever_is_read",
+    "tests/test_function_jumps.py::test_hundreds",
+    "tests/test_function_jumps.py::test_many_schedules",
     "tests/test_peers_",
     "tests/test_scaling.py",
     "tests/test_studies.py",

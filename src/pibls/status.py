@@ -36,9 +36,10 @@ class Status(Enum):
         "there, and falls with time where the equation smooths; kinks that travel are carried along. "
         "error.over_time() says how far to trust it when."
     )
-    STOPPED = (
-        "The solution could be followed from its start, but not to the end of its time: it may blow up, or "
-        "the equation may be singular there. What was found holds until then."
+    STOPPED = "The solution was computed from its start, but not to the end of its time. It holds until then."
+    DISCONTINUOUS_DATA = (
+        "A Python function among the data jumps at places that could not be located, so that no estimate of "
+        "the error holds: name them with pibls.known(f, t, breaks={t: […]}), or write it as a Piecewise."
     )
     INTERRUPTED = "Interrupted: this is the best that was found until then."
     UNRESOLVED = (
@@ -75,6 +76,7 @@ class Status(Enum):
             Status.UNDETERMINED,
             Status.NO_SOLUTION,
             Status.STOPPED,
+            Status.DISCONTINUOUS_DATA,
             Status.ROUGH,
             Status.TIME_LIMIT,
         )

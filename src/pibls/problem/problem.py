@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.domain.checks.arguments import check_lengths
 from pibls.errors import ProblemError
+from pibls.problem.breaks.function_jumps import FunctionJumps, jumps_of
 from pibls.problem.breaks.narrow import Suspects, narrow_in
 from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
 from pibls.problem.conditions import (
@@ -189,9 +190,26 @@ class Problem(ProblemDoors):
         for s in self.statements:
             if narrow or s.form.switches or s.form.deltas or s.form.data:
                 own = breaks_of(s.form, place) | (narrow_in(s.form, place) if narrow else Breaks())
+                for jumps in self._function_jumps(s):
+                    own |= jumps.breaks
                 found |= own
                 inside |= bool(own) and s.region.is_inside
         return found.distinct(box_of(self.domain)), inside
+
+    @property
+    def function_jumps(self) -> tuple[FunctionJumps, ...]:
+        """Where Python functions of equations and conditions jump or bend, as far as samples show it."""
+        return tuple(dict.fromkeys(j for s in self.statements for j in self._function_jumps(s)))
+
+    def _function_jumps(self, statement: Statement) -> tuple[FunctionJumps, ...]:
+        """Those of one statement; they do not depend on the parameters."""
+        kept = self.structure.setdefault("function jumps", {})
+        if statement.name not in kept:
+            place = statement.region, self.domain, statement.name
+            found = (jumps_of(datum, *place) for datum in statement.form.data)
+            kept[statement.name] = tuple(j for j in found if j is not None)
+        jumps: tuple[FunctionJumps, ...] = kept[statement.name]
+        return jumps
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """What is worked out once for these values of the parameters."""

@@ -96,7 +96,7 @@ def run(problem: Problem, request: Request, callback: Callable[[Progress], objec
             refuse_unsolved(problem.breaks, problem.coordinates, box_of(problem.domain))
             refuse_pieces(problem)
             _refuse_many_cells(problem, request.max_nodes)
-            return _run(with_divided_sides(problem), request, budget)
+            return _noted(problem, _run(with_divided_sides(problem), request, budget))
         except OutOfTimeError:
             # It was over before anything was begun: a few waves are left.
             with asked(None):
@@ -122,6 +122,13 @@ def _refuse_many_cells(problem: Problem, max_nodes: int) -> None:
             got=f"{cells} cells",
             remedy="Use mean values where data change so quickly, take a smaller domain, or raise max_nodes.",
         )
+
+
+def _noted(problem: Problem, answer: Answer) -> Answer:
+    """An answer that says where Python functions were found to jump."""
+    names = [str(c) for c in problem.coordinates]
+    jumps = tuple((j.name, names[j.axis], j.jumps) for j in problem.function_jumps if j.jumps)
+    return replace(answer, notes=answer.notes | {"function_jumps": jumps}) if jumps else answer
 
 
 def _run(problem: Problem, request: Request, budget: Budget) -> Answer:

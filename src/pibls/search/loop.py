@@ -137,7 +137,10 @@ class Search:
             more = self.plans
             self._begin()
             self.plans += more
-            self._spend()
+            if self._has_unlocated_jumps:
+                self.status = Status.DISCONTINUOUS_DATA
+            else:
+                self._spend()
             raise_lost()
         except KeyboardInterrupt:
             if self.found is None:
@@ -167,6 +170,11 @@ class Search:
             with asked(None):
                 waves.advance()
             self.plans.append(waves)
+
+    @property
+    def _has_unlocated_jumps(self) -> bool:
+        """Whether a Python function jumps at unknown places: no two solutions that agree say anything."""
+        return self.bench.lowered.interfaces.unlocated > self.bench.tol
 
     def _spend(self) -> None:
         while True:
@@ -332,7 +340,7 @@ class Search:
         if best is None or best.best is None:
             return UNCHECKED
         if (
-            self.status in (Status.UNDETERMINED, Status.NO_SOLUTION)
+            self.status in (Status.UNDETERMINED, Status.NO_SOLUTION, Status.DISCONTINUOUS_DATA)
             or best.best.relative > self.bench.limits.fits
         ):
             return UNCHECKED

@@ -123,6 +123,13 @@ class Solution(SolutionDoors):
         if "stopped" in self.notes:
             until, why = self.notes["stopped"]
             text += f" It ends at {until:.6g}: {why}."
+        for name, coordinate, levels in self.notes.get("function_jumps", ()):
+            shown = ", ".join(f"{x:.6g}" for x in levels[:_NAMED])
+            more = f" and {len(levels) - _NAMED} other places" if len(levels) > _NAMED else ""
+            text += (
+                f" The Python function {name} jumps at {coordinate} = {shown}{more}, as its samples show; "
+                "breaks= or a Piecewise is safer where more jumps are between the samples, and faster."
+            )
         if "promised" in self.notes:
             text += (
                 " The beginning does not fit what holds at the sides: the estimate is for all times from "
@@ -168,7 +175,14 @@ class Solution(SolutionDoors):
     @property
     def _sizes(self) -> dict[Any, float]:
         """max|u| of each unknown."""
-        X = np.asarray(self.problem.domain.interior(_PLACES, np.random.default_rng(0)), dtype=float).T
+        X = np.asarray(self.problem.domain.interior(_PLACES, np.random.default_rng(0)), dtype=float)
+        reach = self.space.reach
+        if reach is not None and self.windows:  # what blows up is largest at the end of its last window
+            ends = np.unique(self.windows)
+            late = np.resize(X, (max(len(ends), len(X)), X.shape[1]))
+            late[:, reach[0]] = np.resize(ends, len(late))
+            X = np.concatenate([X, late])
+        X = X.T
         with np.errstate(all="ignore"):
             values = {u: np.nan_to_num(np.abs(self[u](*X))) for u in self.problem.unknowns}
         return {u: float(v.max(initial=0.0)) for u, v in values.items()}

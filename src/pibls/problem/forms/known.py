@@ -75,7 +75,7 @@ def known(
     breaks
         ``{t: [4.2, 5.0]}``: where the function or its derivatives jump, by coordinate. Cells and time windows
         end there. Without it, jumps of a function of one coordinate, and those in time, are looked for at
-        8192 places: a pulse that is narrower than their distance may be missed.
+        16384 places: a pulse that is narrower than their distance may be missed.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")

@@ -134,6 +134,8 @@ class Interfaces:
     """(equation, plane, strength) of the sources that live on a plane."""
     inside: bool = True
     """Whether the equations have any: data of a boundary that bend leave the solution smooth inside."""
+    unlocated: float = 0.0
+    """The height, relative to max|f|, of jumps of a Python function that could not be located."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +183,9 @@ def lower(problem: Problem) -> LoweredProblem:
 def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
     """Where the problem is not smooth, with the fluxes compiled."""
     breaks = problem.breaks
+    unlocated = max((j.unlocated for j in problem.function_jumps), default=0.0)
     if not breaks:
-        return Interfaces()
+        return Interfaces(unlocated=unlocated)
     inside = [s for s in problem.statements if s.region.is_inside]
     fluxes = tuple(
         (i, flux.axis, lower_form(flux.form, s.region).on(problem.domain).at(values), flux.outermost)
@@ -201,6 +204,7 @@ def _interfaces(problem: Problem, values: tuple[float, ...]) -> Interfaces:
         fluxes,
         sources,
         problem.is_broken_inside,
+        unlocated,
     )
 
 

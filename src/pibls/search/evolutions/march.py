@@ -23,7 +23,7 @@ from pibls.search.evolutions.watch import Watch
 from pibls.search.judging.bench import Bench
 from pibls.search.thresholds import DEFAULT, MARCH
 
-SHORT = "no window is short enough"
+SHORT = "no window is short enough; the solution may blow up, or the equation may be singular there"
 LOST = "the second solution was lost"
 
 Check = Callable[[float, int, int], None]

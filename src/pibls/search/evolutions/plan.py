@@ -18,6 +18,7 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.evolution import jumps_in_time
 from pibls.search.evolutions.followed import FULL, LATE, Demand, Followed, floor_of
+from pibls.search.evolutions.watch import reason_to_stop
 from pibls.search.evolutions.ways import InMoments, Way
 from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name, worst_of
 from pibls.search.plan import Offer, Plan
@@ -139,9 +140,11 @@ class WindowPlan(Plan):
         excess = self.excess(found, self.error)
         self.tell(found, excess, t=first.until, windows=len(first.windows), cells=first.cells)
         if first.stopped is not None:
-            self.notes["stopped"] = (first.until, first.stopped)
             limits = {LATE: Status.TIME_LIMIT, FULL: Status.MEMORY_LIMIT}
             self.status = limits.get(first.stopped, Status.STOPPED)
+            stopped = self.status is Status.STOPPED
+            why = reason_to_stop(self.bench, first.until, first.stopped) if stopped else first.stopped
+            self.notes["stopped"] = (first.until, why)
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE

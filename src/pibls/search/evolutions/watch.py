@@ -8,10 +8,13 @@ in a few places; a window is then judged where that is furthest from the straigh
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.problem.breaks.data_jumps import jumps_between
+from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.lowering import Residual
 from pibls.search.judging.bench import Bench
 from pibls.search.judging.look import places_of
@@ -19,6 +22,8 @@ from pibls.search.thresholds import BENCH
 
 _AROUND = np.concatenate([[0.0], np.outer([-1.0, 1.0], 10.0 ** np.arange(-12.0, -4.0)).ravel()])
 _ROUNDING = 1e-14
+_NEAR = 1e-6  # of the time: windows that are shorter fail at a jump …
+_NEAR_SAMPLES = 256  # … which is looked for there
 _PLACES = 6
 """In space for each statement: what happens at one time mostly does so in many places."""
 
@@ -64,6 +69,33 @@ class Watch:
             off = np.maximum(off, np.abs(part - np.interp(times, seen, np.interp(seen, self.times, whole))))
         # What is rounding next to its largest value is none of this window.
         return np.array([(times[k] - t) / (stop - t) for k in [int(np.argmax(off))] if off[k] > _ROUNDING])
+
+
+def reason_to_stop(bench: Bench, t: float, reason: str) -> str:
+    """Why an evolution ends at a time: where a Python function jumps there, that is it."""
+    e = bench.evolution
+    assert e is not None
+    low, high = sorted((e.start, e.stop))
+    near = _NEAR * (high - low)
+    for residual in (r for i, r in enumerate(bench.lowered.residuals) if i not in e.beginning):
+        held = bench.held_out[residual.region].sites[0][:_PLACES]
+        for datum in (d for d in residual.data if e.axis in d.arguments):
+            for place in held:
+                f = partial(_course, datum, place, e.axis)
+                found = jumps_between(f, max(t - near, low), min(t + near, high), _NEAR_SAMPLES)
+                if found.unlocated or any(found.heights):
+                    return (
+                        f"the Python function {datum.name} jumps there; name the place with breaks=, "
+                        "or write it as a Piecewise"
+                    )
+    return reason
+
+
+def _course(datum: Datum, place: Array, axis: int, times: Array) -> Array:
+    """A Python function over time at one place."""
+    X = np.repeat(place[None], len(times), axis=0)
+    X[:, axis] = times
+    return call_at_points(datum, X, datum.name)
 
 
 def courses_of(residual: Residual, bench: Bench, axis: int, times: Array) -> Array:

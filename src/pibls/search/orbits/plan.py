@@ -20,6 +20,7 @@ from pibls.search.attempt import Attempt
 from pibls.search.budget import OutOfTimeError, Progress
 from pibls.search.evolution import Evolution
 from pibls.search.evolutions.followed import LATE, Demand
+from pibls.search.evolutions.watch import reason_to_stop
 from pibls.search.judging.estimate import (
     UNCHECKED,
     ErrorEstimate,
@@ -120,8 +121,10 @@ class OrbitPlan(Plan):
         excess = self.excess(found, self.error)
         self._tell(path, found, excess)
         if path.stopped is not None:
-            self.notes["stopped"] = (path.until, path.stopped)
-            self.status = Status.TIME_LIMIT if path.stopped == LATE else Status.STOPPED
+            late = path.stopped == LATE
+            why = path.stopped if late else reason_to_stop(self.bench, path.until, path.stopped)
+            self.notes["stopped"] = (path.until, why)
+            self.status = Status.TIME_LIMIT if late else Status.STOPPED
             return
         if excess <= self.bench.tol:
             self.status = Status.TOLERANCE

@@ -1,0 +1,309 @@
+"""Python functions that jump or bend: located, window ends there, honest where they cannot be located."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.linalg import expm
+
+import pibls
+from pibls.problem.breaks.data_jumps import Jumps, jumps_between
+
+t, x = sp.symbols("t x")
+u, w, p = sp.Function("u")(t), sp.Function("w")(t), sp.Function("p")(x, t)
+Pulse = tuple[float, float, float]
+"""Amplitude, start, end."""
+
+
+def schedule(pulses: Sequence[Pulse]) -> Callable[[Any], Any]:
+    def heating(s: Any) -> Any:
+        return sum(A * ((s > a) & (s < b)) for A, a, b in pulses) + 0.0 * s
+
+    return heating
+
+
+def response(pulses: Sequence[Pulse], c: float, s: Any) -> Any:
+    """v' = -c v + f, v(0) = 0."""
+    return sum(A / c * (np.exp(-c * np.clip(s - b, 0, None)) - np.exp(-c * np.clip(s - a, 0, None)))
+               for A, a, b in pulses)  # fmt: skip
+
+
+def places(pulses: Sequence[Pulse], end: float, count: int) -> Any:
+    """Times in each stretch between jumps, and close to them."""
+    edges = np.unique([0.0, end, *(v for _, a, b in pulses for v in (a, b))])
+    inner = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0, 1, count) ** 2
+    return np.unique(inner.clip(0, end))
+
+
+def check(solution: pibls.Solution, error: float, size: float, resolution: float) -> None:
+    """The estimate is not below a tenth of the error, but for what rounding of the jump times makes of it."""
+    assert solution.converged, solution.message
+    assert error <= 10.0 * solution.error.max + resolution
+    assert error <= solution.tol * size + resolution
+
+
+@st.composite
+def schedules(draw: Any, end: float = 20.0) -> list[Pulse]:
+    pulses = []
+    for _ in range(draw(st.integers(1, 4))):
+        width = end * 10 ** draw(st.floats(-3.0, -0.4))
+        start = draw(st.floats(0.0, 1.0)) * (end - width)
+        amplitude = draw(st.sampled_from([-1.0, 1.0])) * 10 ** draw(st.floats(-2.0, 2.0))
+        pulses.append((amplitude, start, start + width))
+    return pulses
+
+
+rates = st.floats(-1.0, 1.5).map(lambda e: 10.0**e)
+tolerances = st.floats(-10.0, -2.0).map(lambda e: 10.0**e)
+MANY = settings(
+    max_examples=300, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+FEW = settings(MANY, max_examples=12)
+
+
+def scalar(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
+    end = 20.0
+    equation = sp.Eq(u.diff(t), -c * u + pibls.known(schedule(pulses), t))
+    problem = pibls.Problem(pibls.Interval(t, 0, end), [equation], [pibls.Initial(u, begun)])
+    solution = pibls.solve(problem, tol=tol)
+    s = places(pulses, end, 40)
+    exact = begun * np.exp(-c * s) + response(pulses, c, s)
+    size, total = float(np.abs(exact).max()), sum(abs(A) for A, _, _ in pulses)
+    check(solution, float(np.abs(solution(s) - exact).max()), size, 4e-16 * (size + total * (end + 1 / c)))
+
+
+def system(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
+    end, f = 20.0, schedule(pulses)
+    A = np.array([[-c, 0.5 * c], [0.3 * d, -d]])
+    equations = [
+        sp.Eq(u.diff(t), A[0, 0] * u + A[0, 1] * w + pibls.known(f, t)),
+        sp.Eq(w.diff(t), A[1, 0] * u + A[1, 1] * w),
+    ]
+    conditions = [pibls.Initial(u, 0), pibls.Initial(w, 1)]
+    solution = pibls.solve(pibls.Problem(pibls.Interval(t, 0, end), equations, conditions), tol=tol)
+    s = places(pulses, end, 8)
+    exact, state = [np.array([0.0, 1.0])], np.array([0.0, 1.0])
+    for a, b in pairwise(s):
+        M = np.zeros((3, 3))
+        M[:2, :2], M[0, 2] = A, float(f(0.5 * (a + b)))
+        state = (expm(M * (b - a)) @ [*state, 1.0])[:2]
+        exact.append(state)
+    total = sum(abs(height) for height, _, _ in pulses)
+    for unknown, values in zip((u, w), np.array(exact).T, strict=True):
+        size = float(np.abs(values).max())
+        error = float(np.abs(solution[unknown](s) - values).max())
+        slack = 4e-15 * (size + total * (end + 1 / c))  # expm multiplies roundings over all stretches
+        assert solution.converged, solution.message
+        assert error <= 10.0 * solution[unknown].error.max + slack
+
+
+def field(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
+    """u_t = k u_xx + f(t) sin πx, or u = ∫f as boundary value and solution."""
+    end, f = 1.0, schedule(pulses)
+
+    def source(a: Any, s: Any) -> Any:
+        return f(s) * (np.sin(np.pi * a) if kind == "source" else 1.0)
+
+    def integrated(a: Any, s: Any) -> Any:
+        return sum(A * (np.clip(s, b, c) - b) for A, b, c in pulses) + 0.0 * s
+
+    problem = pibls.Problem(
+        pibls.Interval(x, 0, 1).during(t, 0, end),
+        [sp.Eq(p.diff(t), k * p.diff(x, 2) + pibls.known(source, x, t))],
+        [pibls.Dirichlet(p, 0 if kind == "source" else integrated), pibls.Initial(p, 0)],
+    )
+    solution = pibls.solve(problem, tol=tol)
+    X, S = np.meshgrid(np.linspace(0, 1, 21), places(pulses, end, 12))
+    exact = integrated(X, S)
+    if kind == "source":
+        exact = response(pulses, k * np.pi**2, S) * np.sin(np.pi * X)
+    size, total = float(np.abs(exact).max()), sum(abs(A) for A, _, _ in pulses)
+    check(solution, float(np.abs(solution(X, S) - exact).max()), size, 4e-15 * (size + total))
+
+
+@FEW
+@given(schedules(), rates, tolerances, st.sampled_from([0.0, 1.0, -0.3]))
+def test_some_schedules(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
+    scalar(pulses, c, tol, begun)
+
+
+@MANY
+@given(schedules(), rates, tolerances, st.sampled_from([0.0, 1.0, -0.3]))
+def test_hundreds_of_schedules(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
+    scalar(pulses, c, tol, begun)
+
+
+@settings(MANY, max_examples=150)
+@given(schedules(), rates, rates, tolerances)
+def test_hundreds_of_schedules_of_systems(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
+    system(pulses, c, d, tol)
+
+
+@settings(MANY, max_examples=60)
+@given(schedules(1.0), st.floats(-2.0, 0.0), st.floats(-8.0, -2.0), st.sampled_from(["source", "boundary"]))
+def test_many_schedules_of_fields(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
+    field(pulses, 10.0**k, 10.0**tol, kind)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "tol"),
+    [(4.174485226364561, 4.97043950617907, 1.3287163620519618, 1e-10), (3.21, 4.87, 0.5, 1e-2)],
+)
+def test_one_pulse(a: float, b: float, c: float, tol: float) -> None:
+    scalar([(1.0, a, b)], c, tol, 0.0)
+
+
+def test_a_system_and_fields() -> None:
+    system([(2.0, 3.1, 3.3), (-1.0, 3.2, 9.0)], 1.3, 0.4, 1e-8)
+    for kind in ("source", "boundary"):
+        field([(1.0, 0.2137, 0.2191), (-0.5, 0.6, 0.83)], 0.1, 1e-6, kind)
+
+
+def test_window_ends_are_at_the_jumps_and_the_summary_says_so() -> None:
+    heater = schedule([(1.0, 4.2, 5.3)])
+    equation = sp.Eq(u.diff(t), -u + pibls.known(heater, t))
+    solution = pibls.solve(pibls.Problem(pibls.Interval(t, 0, 20), [equation], [pibls.Initial(u, 0)]))
+    ends = np.array(solution.windows).ravel()
+    assert all(np.abs(ends - jump).min() < 1e-14 for jump in (4.2, 5.3))
+    assert (
+        "The Python function heating jumps at t = 4.2, 5.3, as its samples show; breaks= or a Piecewise"
+        in (solution.summary())
+    )
+    named = sp.Eq(u.diff(t), -u + pibls.known(heater, t, breaks={t: [4.2, 5.3]}))
+    exact = pibls.solve(pibls.Problem(pibls.Interval(t, 0, 20), [named], [pibls.Initial(u, 0)]))
+    assert exact.converged
+    assert "jumps" not in exact.summary()
+
+
+def noise(s: Any) -> Any:
+    return np.modf(np.sin(s * 12.9898e9) * 43758.5453)[0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [noise, lambda s: noise(s) * (s > 0.4), lambda s: np.sign(np.sin(3e4 * s)), lambda s: np.floor(6e3 * s)],
+)
+@pytest.mark.parametrize("tol", [1e-4, 1e-10])
+def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], tol: float) -> None:
+    equation = sp.Eq(u.diff(t), -u + pibls.known(f, t))
+    problem = pibls.Problem(pibls.Interval(t, 0, 1), [equation], [pibls.Initial(u, 0)])
+    with pytest.warns(
+        pibls.ConvergenceWarning, match="could not be located.*breaks=.*or write it as a Piece"
+    ):
+        solution = pibls.solve(problem, tol=tol)
+    assert solution.status is pibls.Status.DISCONTINUOUS_DATA
+    assert not solution.converged
+    assert solution.error.max == np.inf
+
+
+def test_of_an_evolution_that_stops_at_a_jump_the_reason_is_the_jump() -> None:
+    from pibls.problem.forms.lowering import lower
+    from pibls.search.evolutions.watch import reason_to_stop
+    from pibls.search.judging.bench import Bench
+
+    def blink(s: Any) -> Any:
+        return np.where((s > 0.5) & (s < 0.50001), 1.0, 0.0)
+
+    problem = pibls.Problem(
+        pibls.Interval(t, 0, 1), [sp.Eq(u.diff(t), -u + pibls.known(blink, t))], [pibls.Initial(u, 0)]
+    )
+    bench = Bench.of(lower(problem), problem.domain, 0, 1e-8)
+    assert reason_to_stop(bench, 0.5, "short") == (
+        "the Python function blink jumps there; name the place with breaks=, or write it as a Piecewise"
+    )
+    assert reason_to_stop(bench, 0.3, "short") == "short"
+
+
+def test_a_blow_up_says_what_it_may_be_and_measures_by_the_largest_value() -> None:
+    problem = pibls.Problem(pibls.Interval(t, 0, 2), [sp.Eq(u.diff(t), u**2)], [pibls.Initial(u, 1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pibls.ConvergenceWarning)
+        solution = pibls.solve(problem)
+    assert solution.status is pibls.Status.STOPPED
+    assert "the solution may blow up, or the equation may be singular there" in solution.message
+    share = float(solution.message.split("(")[-2].split(" of max|u|")[0])
+    assert share < 0.1
+
+
+def found(f: Callable[[Any], Any], low: float = 0.0, high: float = 1.0) -> Jumps:
+    with np.errstate(all="ignore"):
+        return jumps_between(f, low, high)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda s: np.sin(50 * s),
+        lambda s: np.sin(3e3 * s),
+        lambda s: np.sin(2e4 * s),
+        lambda s: np.exp(30 * s),
+        lambda s: np.exp(-(((s - 0.3) / 3e-4) ** 2)),
+        lambda s: 1 / (1 + (1e3 * (s - 0.5)) ** 2),
+        lambda s: 1 + 1e-13 * noise(s),
+        lambda s: 0 * s,
+    ],
+)
+def test_smooth_functions_have_no_jumps(f: Callable[[Any], Any]) -> None:
+    assert found(f) == Jumps()
+
+
+def test_jumps_are_located_to_the_last_digit() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        low, length = float(rng.choice([0.0, -5.0, 1e3])), float(10 ** rng.uniform(-2, 3))
+        pulses = [
+            (float(rng.normal()), float(a), float(a + length * 10 ** rng.uniform(-3.5, -1)))
+            for a in low + length * rng.uniform(0, 0.9, int(rng.integers(1, 6)))
+        ]
+        f, wave = schedule(pulses), rng.uniform(0, 60) / length
+        jumps = found(lambda s, f=f, wave=wave: f(s) + np.sin(wave * s), low, low + length)
+        wanted = np.sort([v for _, a, b in pulses for v in (a, b) if v < low + length])
+        assert len(jumps.levels) == len(wanted)
+        assert np.all(np.abs(np.array(jumps.levels) - wanted) <= np.spacing(np.abs(wanted)))
+
+
+def test_bends_of_a_table_and_small_jumps_are_located() -> None:
+    knots, values = np.linspace(0, 1, 21), np.random.default_rng(0).normal(size=21)
+    table = found(lambda s: np.interp(s, knots, values))
+    assert np.allclose(table.levels, knots[1:-1], rtol=0, atol=1e-12)
+    assert not any(table.heights)
+    small = found(lambda s: np.sin(20 * s) + 1e-6 * (s > 0.3))
+    assert len(small.levels) == 1
+    assert abs(small.levels[0] - 0.3) < 1e-15
+    burst = found(lambda s: 1.0 * (s > 0.3) * (s < 0.31) * (np.sin(6e3 * s + 1) > 0))
+    assert len(burst.levels) > 15
+
+
+def test_functions_of_space_and_time_jump_on_planes() -> None:
+    def problem(f: Callable[..., Any]) -> pibls.Problem:
+        equation = sp.Eq(p.diff(t), p.diff(x, 2) + pibls.known(f, x, t))
+        conditions = [pibls.Dirichlet(p, 0), pibls.Initial(p, 0)]
+        return pibls.Problem(pibls.Interval(x, 0, 1).during(t, 0, 1), [equation], conditions)
+
+    localised = problem(lambda a, s: np.exp(-2000 * (a - 0.3) ** 2) * (s > 0.417))
+    assert [(b.axis, round(b.level, 12)) for b in localised.breaks.planes] == [(1, 0.417)]
+    moving = problem(lambda a, s: 1.0 * (a < 0.2 + 0.6 * s))
+    assert not moving.breaks
+
+
+def test_a_source_that_jumps_in_space() -> None:
+    v = sp.Function("v")(x)
+    f = pibls.known(lambda a: 1.0 * (a > 0.3137) * (a < 0.71), x)
+    solution = pibls.solve(
+        pibls.Problem(pibls.Interval(x, 0, 1), [sp.Eq(v.diff(x, 2), f)], [pibls.Dirichlet(v, 0)])
+    )
+
+    def twice(s: Any) -> Any:
+        return 0.5 * (np.clip(s - 0.3137, 0, None) ** 2 - np.clip(s - 0.71, 0, None) ** 2)
+
+    s = np.linspace(0, 1, 1001)
+    assert solution.converged
+    assert np.abs(solution(s) - (twice(s) - s * twice(1.0))).max() < 1e-14
