@@ -25,6 +25,10 @@ SLOW = (
     "tests/test_engine.py::test_the_same_bits",  # 40, 35
     "tests/test_engine.py::test_the_whole_way",  # 36
     "tests/test_interface_coupling.py::test_all_kinds_elsewhere",  # 72 problems of 2 s
+    "tests/test_interface_properties.py::test_many",  # 300 and 150 problems
+    "tests/test_interface_evolutions.py::test_evolution[nernst",
+    "tests/test_interface_evolutions.py::test_evolution[vibrating",
+    "tests/test_interface_evolutions.py::test_evolution[waves",
     # Many hundreds of inputs, or peers that are trained.
     "tests/test_text_attacks.py::test_any_row_of_words_is_read_or_refused",
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",

@@ -13,8 +13,9 @@ from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.domain.checks.arguments import check_lengths
 from pibls.errors import ProblemError
 from pibls.problem.breaks.function_jumps import FunctionJumps, jumps_of
+from pibls.problem.breaks.jump_checks import check_jumps, check_sources
 from pibls.problem.breaks.narrow import Suspects, narrow_in
-from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of, check_jumps, check_sources
+from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of
 from pibls.problem.conditions import (
     Condition,
     residual_of,

@@ -1,8 +1,6 @@
 """x_i = c: the planes where a problem's coefficients and sources jump or bend.
 
-On either side of such a plane the solution is smooth; across it, it is not. Cells put their faces there. A
-coefficient of a highest derivative that jumps is refused unless it stands under its derivative: k u'' says
-nothing about k u', which is what is continuous.
+On either side of such a plane the solution is smooth; across it, it is not. Cells put their faces there.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from pibls.caching import cached_property
 from pibls.domain.faces.face import bisected
 from pibls.errors import ProblemError
 from pibls.problem.breaks.switches import Switch
-from pibls.problem.forms.form import Delta, Form, Jet, Language, Variables
+from pibls.problem.forms.form import Delta, Form, Language, Variables
 from pibls.problem.forms.program import program
 
 _SAMPLES = 2048
@@ -158,85 +156,6 @@ def _named(form: Form, place: SwitchBox) -> Iterator[tuple[int, float]]:
         margin = _APART * (high - low)
         if low + margin < level < high - margin:
             yield axis, level
-
-
-def check_jumps(forms: Sequence[Form], place: SwitchBox) -> None:
-    """Raise a ProblemError where a coefficient of a highest derivative jumps outside of a flux."""
-    order: dict[tuple[int, int], int] = {}
-    total: dict[int, int] = {}
-    for form in forms:
-        for jet in form.jets:
-            total[jet.unknown] = max(total.get(jet.unknown, 0), sum(jet.alpha))
-            for axis, n in enumerate(jet.alpha):
-                order[jet.unknown, axis] = max(order.get((jet.unknown, axis), 0), n)
-    for form in forms:
-        part = form.outside or form
-        for switch in part.switches:
-            axes = axes_of(switch, place)
-            highest = [
-                (jet, a) for jet, a in part.slopes if any(_is_highest(jet, i, order, total) for i in axes)
-            ]
-            sides = sides_of(switch, place) if highest else None
-            for jet, a in highest:
-                if total[jet.unknown] == 1 and not _is_transported(jet.unknown, order, place):
-                    continue  # a u' with u of first order: u is continuous, and the product is defined
-                if sides is not None and jumps([a], sides, place, bounded=switch.hidden):
-                    g = place.written(switch.expression)
-                    raise ProblemError(
-                        form.name,
-                        expected=f"a coefficient of {place.language.written(jet)} that does not jump",
-                        got=f"one that jumps where {g} {'is whole' if switch.whole else '= 0'}",
-                        remedy=_TRANSPORT if total[jet.unknown] == 1 else _KEPT,
-                    )
-
-
-_KEPT = (
-    "Keep it under its derivative, where the flux is continuous: pibls.div(k*pibls.grad(u)) or "
-    "sympy.Derivative(k*u.diff(x), x), which SymPy leaves as it stands (in a problem file "
-    "diff(k*diff(u, x), x)); or divide by it."
-)
-_TRANSPORT = (
-    "Keep it under its derivative if c*u is continuous, sympy.Derivative(c*u, x) (in a problem file "
-    "diff(c*u, x)); divide the equation by it if u is."
-)
-
-
-def _is_transported(unknown: int, order: Mapping[tuple[int, int], int], place: SwitchBox) -> bool:
-    """Whether an unknown is differentiated by time and by a coordinate in space.
-
-    (c u).diff(x), where c u is continuous, is c u_x to SymPy, which may as well mean that u is continuous.
-    """
-    coordinates, time = place.language.coordinates, place.language.time
-    each = {c: order.get((unknown, i), 0) for i, c in enumerate(coordinates)}
-    return each.get(time, 0) > 0 and any(n for c, n in each.items() if c != time)
-
-
-def _is_highest(jet: Jet, axis: int, order: Mapping[tuple[int, int], int], total: Mapping[int, int]) -> bool:
-    """Of the highest order across the axis, or of all: u_xy beside u_xx is what is left of (k u_y)_x."""
-    n = jet.alpha[axis]
-    return n > 0 and (n == order[jet.unknown, axis] or sum(jet.alpha) == total[jet.unknown])
-
-
-def check_sources(forms: Sequence[Form], place: SwitchBox) -> None:
-    """Raise a ProblemError where it is not said what a source on a plane makes jump.
-
-    Of a(u) u'' = -δ it is not u' that jumps by a given height; of (a(u) u')' = -δ it is a(u) u'.
-    """
-    for form in forms:
-        for axis in {axis for delta in form.deltas for axis, _ in delta.planes}:
-            held = [f.form for f in form.fluxes if f.axis == axis]
-            most = max((jet.alpha[axis] for jet in form.jets), default=0)
-            bent = [j for j, _ in form.nonlinear if j.alpha[axis] == most > 0]
-            if bent and not any(j.alpha[axis] == most - 1 for f in held for j in f.jets):
-                raise ProblemError(
-                    form.name,
-                    expected=f"{place.language.written(bent[0])} only in a linear term, or under an outer "
-                    "derivative, beside a DiracDelta",
-                    got="a factor that depends on the solution",
-                    remedy="Write what jumps by the strength of the source: pibls.div(k*pibls.grad(u)) or "
-                    "sympy.Derivative(k*u.diff(x), x) with the k that depends on u "
-                    "(in a problem file diff(k*diff(u, x), x)).",
-                )
 
 
 def refuse_unsolved(breaks: Breaks, coordinates: Sequence[Any], box: Array) -> None:
