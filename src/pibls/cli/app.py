@@ -210,6 +210,8 @@ def check(
 ) -> None:
     """Say what was understood: unknowns, linearity, orders, conditions and where they hold.
 
+    The exit code is 2 where conditions are missing without which the problem is underdetermined.
+
     \b
     pibls check problem.toml
     pibls check problem.toml --picture domain.svg
@@ -227,6 +229,9 @@ def check(
             as_json({"title": file.title, **facts})
         else:
             out.print(check_table(facts, file.title))
+        if facts["missing_conditions"]:
+            missing = "; ".join(facts["missing_conditions"])
+            raise RefusedError(f"conditions: the problem is underdetermined, missing {missing}. Add them.")
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from pibls.cli.missing import missing_conditions
 from pibls.diagnose.corners.clashes import clashes
 from pibls.diagnose.coverage import uncovered
 from pibls.notebook.wording import PlainPen, conditions_in_words
@@ -51,6 +52,7 @@ def understood(problem: Problem) -> dict[str, Any]:
             for c, (what, where) in zip(problem.conditions, conditions_in_words(problem, pen), strict=True)
         ],
         "without_condition": list(uncovered(problem)),
+        "missing_conditions": list(missing_conditions(problem)),
         "clashes": list(clashes(problem)),
     }
 

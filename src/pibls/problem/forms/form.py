@@ -26,6 +26,7 @@ from pibls.problem.forms.functions import replaced
 from pibls.problem.forms.interface_fluxes import interface_fluxes
 from pibls.problem.forms.known import breaks_named, implementation, is_known, is_shape
 from pibls.problem.forms.split import split
+from pibls.problem.forms.terms import evaluated, renamed
 
 
 @dataclass(frozen=True)
@@ -161,15 +162,14 @@ class Language:
     def _read(self, expression: Any, name: str) -> Form:
         """The form of an expression without fluxes."""
         variables = self.variables
-        expression = self._as_real(expression.doit(integrals=False, deep=True), variables)
+        expression = self._as_real(evaluated(expression), variables)
         check_terms(expression, name)
         self._check_data(expression, name)
         expression, jets = self._replace_jets(expression, name)
         expression, data = self._replace_data(expression)
         inside = (*variables.coordinates, *variables.parameters)
-        expression = expression.xreplace(
-            dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
-        )
+        names = dict(zip((*self.coordinates, *self.parameters), inside, strict=True))
+        expression = renamed(expression, names)
         self._check_symbols(expression, jets, data, variables, name)
         smooth, points = point_sources(expression, variables.coordinates, self.coordinates, name)
         switches = switches_in(expression, variables.coordinates, jets)
