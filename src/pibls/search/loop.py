@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pibls.diagnose.holes.holes import Around
+from pibls.errors import ProblemError
 from pibls.interruption import delivered, raise_lost
 from pibls.linalg.tree.engine import EngineLostError
 from pibls.patience import asked
@@ -167,6 +168,15 @@ class Search:
             waves = WavePlan(
                 self.bench, free, method=GaussNewton(rounds=0, continuation=0, max_steps=LOOP.steps)
             )
+            least = waves.least_nodes
+            if least > self.budget.max_nodes:
+                raise ProblemError(
+                    "max_nodes",
+                    expected=f"at least {least} for this problem",
+                    got=self.budget.max_nodes,
+                    remedy="Fewer functions make no basis: raise max_nodes.",
+                )
+            free.max_nodes = max(few, least)
             with asked(None):
                 waves.advance()
             self.plans.append(waves)

@@ -58,8 +58,9 @@ def solve(
     seed
         Same seed, same result.
     max_nodes
-        The largest number of columns of one dense least-squares system; cells may have 25 times as many, and
-        products along the axes of a box as many coefficients as a quarter of that system has entries.
+        The largest number of columns of one dense least-squares system (in an evolution of each window); cells
+        may have 25 times as many in all, and products along the axes of a box as many coefficients as a
+        quarter of that system has entries. Refused where it is too small for any basis.
     time_limit
         Seconds that the solve may take.
     progress

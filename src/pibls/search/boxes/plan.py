@@ -85,6 +85,9 @@ class ProductPlan(Plan):
         self._rounds += 1
         if self.axes is None:
             self.axes = first_axes(self.bench, self.boxed)
+            if math.prod(self.axes.functions) > self._most:
+                self._ended = True
+                return
         made = self._solve(self.axes)
         if made is None:
             self._ended = True

@@ -93,6 +93,8 @@ class CellPlan(Plan):
                 CELLS.first[d] ** d,
                 NODES[d][first_level(self.bench.tol)] * self.bench.lowered.unknowns,
             )
+            if first * each > CELLS.columns * self.budget.max_nodes:
+                return None
             work = divided(first, first * each, 0, 1)
             return Offer(work, usual if self.bench.evolution is None else CELLS.last * usual)
         assert self.sized is not None
@@ -111,6 +113,9 @@ class CellPlan(Plan):
     def advance(self) -> None:
         if self.sized is None:
             self.sized = self._first()
+            if functions(self.sized) > self._most:
+                self._rounds = LOOP.rounds
+                return
         self._rounds += 1
         try:
             self._try()

@@ -60,7 +60,7 @@ class WavePlan(Plan):
     @property
     def _most(self) -> int:
         most = self.budget.max_nodes // self.bench.lowered.unknowns - self._added(self._tried)
-        return max(most // 2 * 2, 2)  # waves come in pairs
+        return most // 2 * 2  # waves come in pairs
 
     def _added(self, tried: int) -> int:
         """Functions beside the waves after so many widths."""
@@ -77,10 +77,32 @@ class WavePlan(Plan):
         if self.bench.pieced is not None:
             blocks = self.bench.pieced.blocks
             first = int(min(first * blocks, max(WAVES.together, WAVES.each * blocks)))
+        if self._most < 2:
+            return None
         if self.now is None:
-            return min(first, self._most)
+            return self._within(min(first, self._most), 0)
         width = self._width(self.now)
-        return None if width >= self._most else min(self._wider(width), self._most)
+        return None if width >= self._most else self._within(min(self._wider(width), self._most), width)
+
+    def _within(self, width: int, last: int) -> int | None:
+        """That width, or the largest that fits below max_nodes with what pieces bring beside their waves."""
+        if self.bench.pieced is None:
+            return width
+        extra = self.extra.at(self._tried) if self.extra else self.extra
+        while width > last:
+            if self._spec(self.family, width, 1.0, extra).size * self._unknowns <= self.budget.max_nodes:
+                return width
+            width -= max(width // 8 // 2 * 2, 2)
+        return None
+
+    @property
+    def _unknowns(self) -> int:
+        return self.bench.lowered.unknowns
+
+    @property
+    def least_nodes(self) -> int:
+        """Columns of the smallest system that there is."""
+        return self._spec(self.family, 2, 1.0, self.extra).size * self._unknowns
 
     def _wider(self, width: int) -> int:
         """Twice as wide; where that is expensive, as wide as the digits that are missing ask for.
