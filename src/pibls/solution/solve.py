@@ -58,7 +58,7 @@ def solve(
     seed
         Same seed, same result.
     max_nodes
-        The largest number of columns of one dense least-squares system (in an evolution of each window); cells
+        The largest number of columns of one dense least-squares system (in an evolution: per window); cells
         may have 25 times as many in all, and products along the axes of a box as many coefficients as a
         quarter of that system has entries. Refused where it is too small for any basis.
     time_limit
