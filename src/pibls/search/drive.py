@@ -42,6 +42,7 @@ from pibls.search.judging.estimate import (
     unknowns_at,
 )
 from pibls.search.loop import Search
+from pibls.search.plan import Plan
 from pibls.search.sided import with_divided_sides
 from pibls.search.singular.enrich import Enrichment, are_mild, enrichment_of, with_ends, worst_corners
 from pibls.search.singular.wedged import in_pieces, with_junctions, with_wedges, worst_wedges
@@ -312,13 +313,14 @@ def _searched(
     assert best is not None  # run() makes at least one attempt
     assert best.best is not None
     notes = dict(best.notes)
+    status = _agreeing(search.status, best, error)
     if "stopped" in notes and search.status is not Status.STOPPED:
         error = UNCHECKED  # it was cut off, and nothing bounds the error of what is not there
     if search.lost:
         notes["engine"] = search.lost
     scales = best.scales(best.best)
     notes["lost"] = _lost(error, float(np.max(scales, initial=0.0)), best.best, notes.get("layers", ()))
-    return _answer(best.best, search.status, KnownEstimate(error), tuple(budget.history), notes)
+    return _answer(best.best, status, KnownEstimate(error), tuple(budget.history), notes)
 
 
 def _watched(request: Request, budget: Budget) -> Engine:
@@ -326,6 +328,29 @@ def _watched(request: Request, budget: Budget) -> Engine:
     limit = request.time_limit
     check = None if limit is None else budget.check
     return request.engine.watched(check, budget.tell_share, None if limit is None else request.began + limit)
+
+
+def _agreeing(status: Status, best: Plan, error: ErrorEstimate) -> Status:
+    """The status, or one that agrees with the estimated error: said here of all plans alike.
+
+    TOLERANCE means an estimate within the tolerance. FLOOR means one that rounding explains: as small as
+    ``limits.small``, or not above what rounding in the equations does to the solution; in an evolution at
+    some time, since perturbations may grow after it.
+    """
+    found, bench = best.best, best.bench
+    assert found is not None
+    excess = best.excess(found, error)
+    if status is Status.TOLERANCE and excess > bench.tol:
+        return Status.SLOW
+    if status is not Status.FLOOR:
+        return status
+    scales = best.scales(found)
+    moved = bench.rounding(found.sizes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 0.0 if moved is None else float(np.nan_to_num(moved / scales).max(initial=0.0))
+    least = min((e for _, e in error.history), default=math.inf) / max(float(scales.max(initial=0.0)), 1e-300)
+    explained = min(excess, least) <= max(bench.limits.small, bench.limits.misfit * share)
+    return status if explained else Status.SLOW
 
 
 def _lost(
