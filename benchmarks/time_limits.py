@@ -76,6 +76,7 @@ def started(name: str, limit: float | None, threads: int) -> subprocess.Popen[st
     """A process that has begun to solve."""
     count = str(threads)
     env = {**os.environ, "OPENBLAS_NUM_THREADS": count, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where they are installed
     command = [sys.executable, "-m", "benchmarks.time_limits", "solve", name, repr(limit)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -91,8 +92,9 @@ def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
         process.kill()
         process.communicate()
         return {"status": "killed", "wall": LONGEST, "processor": float("nan")}
-    if process.returncode:
-        return {"status": err.strip().splitlines()[-1][:80], "wall": float("nan"), "processor": float("nan")}
+    if not out.strip().endswith("}"):
+        why = f"exit code {process.returncode} {err.strip()[-80:]}"
+        return {"status": why, "wall": float("nan"), "processor": float("nan")}
     found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return found
 

@@ -274,3 +274,18 @@ def test_on_a_disc_nothing_of_boxes_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
+
+
+def test_the_deadline_is_checked_before_each_analysis() -> None:
+    """Each is worked out once, and nothing is kept of one that was not begun."""
+
+    def over(_: str) -> None:
+        raise OutOfTimeError
+
+    u = sp.Function("u")(x)
+    problem = pibls.Problem(pibls.Interval(x, 0, 1), [u.diff(x, 2) + 1], [pibls.Dirichlet(u, 0)])
+    with asked(over), pytest.raises(OutOfTimeError):
+        problem.once("analysis", lambda: pytest.fail("begun"))
+    assert problem.once("analysis", lambda: 1) == 1
+    with asked(over):
+        assert problem.once("analysis", lambda: 2) == 1

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array
+from pibls.patience import check_deadline
 
 _SYMMETRIC = 1e-7  # of the geometric mean of two diagonal entries
 _INDEPENDENT = 1e4  # condition of eigenvectors up to which they are used
@@ -49,6 +50,7 @@ class Axis:
     @classmethod
     def of(cls, A: Array, weights: Array, *, apart: bool) -> Axis:
         """``apart`` asks for numbers along this axis, if eigenvectors are any good."""
+        check_deadline()
         root = np.sqrt(weights)
         S = root[:, None] * A / root
         size = np.sqrt(np.abs(np.diag(S)))

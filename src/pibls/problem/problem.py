@@ -12,6 +12,7 @@ import sympy as sp
 from pibls.domain import Domain, box_of, check_domain, time_of
 from pibls.domain.checks.arguments import check_lengths
 from pibls.errors import ProblemError
+from pibls.patience import check_deadline
 from pibls.problem.breaks.function_jumps import FunctionJumps, jumps_of
 from pibls.problem.breaks.jump_checks import check_jumps, check_sources
 from pibls.problem.breaks.narrow import Suspects, narrow_in
@@ -215,6 +216,7 @@ class Problem(ProblemDoors):
     def once(self, name: str, make: Callable[[], T]) -> T:
         """What is worked out once for these values of the parameters."""
         if name not in self.derived:
+            check_deadline()
             self.derived[name] = make()
         found: T = self.derived[name]
         return found

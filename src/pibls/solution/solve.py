@@ -129,7 +129,8 @@ def solve(
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
         limit = None if time_limit is None else _SPARE * time_limit
-        with asked(Budget(began, limit, max_nodes).check):
+        budget = Budget(began, limit, max_nodes)
+        with asked(lambda step: budget.check(step, limit)):
             message = solution.message
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return solution

@@ -15,6 +15,7 @@ import numpy as np
 from pibls.arrays import Array, Mask
 from pibls.caching import cached_property
 from pibls.domain.faces.face import bisected
+from pibls.patience import check_deadline
 
 _HALVINGS = 12
 _MANY = 200_000  # cells: f is almost zero along a whole curve, or everywhere
@@ -59,6 +60,7 @@ def unseen(
     the size of the cell in which it showed."""
     from scipy.spatial import cKDTree
 
+    check_deadline()
     d, near, tree = known.shape[1], _NEAR * grid.reach, cKDTree(known)
     corners = np.array(list(product((0, 1), repeat=d)))
 

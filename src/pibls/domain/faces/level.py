@@ -23,6 +23,7 @@ from pibls.domain.faces.patch import Patch
 from pibls.domain.faces.polyline import Polyline
 from pibls.domain.mesh import Triangles
 from pibls.errors import ProblemError, ShapeWarning
+from pibls.patience import check_deadline
 from pibls.pickling import DropsCaches
 
 _SIDES = {2: (240, 480, 960, 1920), 3: (44, 88)}  # cells of the grid along each side
@@ -94,12 +95,14 @@ class Level(DropsCaches):
         margin = _MARGIN * (box[:, 1] - box[:, 0])
         around = np.stack([box[:, 0] - margin, box[:, 1] + margin], axis=1)
         for side in _SIDES[d]:
+            check_deadline()
             grid = Sieve(around, side)
             values = self.value(grid.nodes)
             usual = np.median(np.abs(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
             self.steep = 1e-7 * float(usual) / float((box[:, 1] - box[:, 0]).max())
             found = self._marched(grid, values <= 0, owner)
             for _ in range(_ISLANDS):
+                check_deadline()
                 hidden = unseen(self.value, self.gradient, grid, values, _known(found, d))
                 if hidden is None:
                     return found
