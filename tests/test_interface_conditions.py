@@ -451,3 +451,17 @@ def test_transport_with_a_speed_that_jumps_is_refused() -> None:
         pibls.ProblemError, match=r"that does not jump.*Derivative\(c\*u, x\).*divide the equation"
     ):
         Problem(LINE.during(t, 0, 1), [w.diff(t) + step(1, 2) * w.diff(x)], conditions)
+
+
+def test_factors_that_differ_around_a_disc_are_refused() -> None:
+    """c (k u_x)_x + (k u_y)_y with a c that jumps on a circle has no normal flux."""
+    u, core = sp.Function("u")(x, y), Disk((x, y), (0, 0), sp.Rational(1, 2))
+    k, c = (sp.Piecewise((a, core.inside), (1, True)) for a in (3, 5))
+    equation = c * sp.Derivative(k * u.diff(x), x) + sp.Derivative(k * u.diff(y), y) + 1
+    with pytest.raises(pibls.ProblemError, match=r"the same factor in front of all fluxes.*pibls\.div"):
+        pibls.solve(Problem(Disk((x, y), (0, 0), 1), [equation], [Dirichlet(u, 0)]))
+    shared = c * (sp.Derivative(k * u.diff(x), x) + sp.Derivative(k * u.diff(y), y)) + 1
+    solution = pibls.solve(Problem(Disk((x, y), (0, 0), 1), [shared], [Dirichlet(u, 0)]), tol=1e-6)
+    # r k u' = -r²/10 inside; outside r u' = -1/40 - (r² - 1/4)/2
+    exact = (1 - 0.25) / 4 + (0.1 / 4 - 1 / 8) * np.log(2) + 0.25 / 60
+    assert solution(0.0, 0.0) == pytest.approx(exact, abs=1e-6)

@@ -44,6 +44,13 @@ def continuity(
                 got=f"{len(axes)} of them",
                 remedy="Write one divergence, pibls.div(k*pibls.grad(u)), with all that stands under it.",
             )
+        if len(axes) > 1 and any(f.alone for f in form.fluxes):
+            raise ProblemError(
+                form.name,
+                expected="the same factor in front of all fluxes, or smooth ones, on a curved surface",
+                got="factors that differ and jump, or depend on the solution",
+                remedy="Divide the equation by them, or write pibls.div(k*pibls.grad(u)) with them in k.",
+            )
         jumping = _jumping_first_order(laws[0][i][-1], laws[1][i][-1], order)
         smooth.update(dict.fromkeys((jet.unknown for jet in jumping), 1))
         for side, sign in ((0, sp.Integer(1)), (1, sp.Integer(-1))):

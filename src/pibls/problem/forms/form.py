@@ -108,6 +108,8 @@ class Flux:
     form: Form
     outermost: bool = True
     """Whether it stands under one derivative alone: that is what jumps by the strength of a source."""
+    alone: bool = False
+    """Whether it was written without its factor, so that n·F of several has no meaning."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,9 @@ class Language:
         outside = self._read(expression.xreplace(dict.fromkeys(fluxes, sp.Integer(0))), name)
         orders = orders_in([expression], self.coordinates) if orders is None else orders
         parts = interface_fluxes(expression, self.coordinates, orders, name)
-        held = tuple(Flux(axis, self._read(_flat(e), "flux"), first) for axis, e, first in parts)
+        held = tuple(
+            Flux(p.axis, self._read(_flat(p.expression), "flux"), p.outermost, p.alone) for p in parts
+        )
         switches = dict.fromkeys((*form.switches, *(s for f in held for s in f.form.switches)))
         return replace(form, fluxes=held, outside=outside, switches=tuple(switches))
 

@@ -36,6 +36,8 @@ class InterfaceFlux(NamedTuple):
     expression: Any
     outermost: bool
     """Whether it is the coefficient of δ itself: it jumps by the strength of a source."""
+    alone: bool = False
+    """Whether its factor was left out, and is not that of all fluxes: it cannot be added to others."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class _Reader:
             else:
                 together = [t for t in terms if self._is_continuous(t.weight, axis)]
                 apart = [t for t in terms if t not in together]
-            out += _across(axis, c, together, apart, top)
+            out += _across(axis, c, together, apart, top, alone=not shared)
         for f in fluxes:
             out += self.read(f.expr, _sum(outer, self._counts(f)))
         return out
@@ -175,11 +177,11 @@ class _Reader:
 
 
 def _across(
-    axis: int, c: Any, together: Sequence[_Term], apart: Sequence[_Term], top: bool
+    axis: int, c: Any, together: Sequence[_Term], apart: Sequence[_Term], top: bool, *, alone: bool
 ) -> Iterator[InterfaceFlux]:
     for t in apart:
         for m in range(t.times):
-            yield InterfaceFlux(axis, _derivative(t.inner, (c, m)), top and m == t.times - 1)
+            yield InterfaceFlux(axis, _derivative(t.inner, (c, m)), top and m == t.times - 1, alone)
     levels = [pair for t in together for pair in t.levels(c)]
     for j in range(max((m for m, _ in levels), default=0)):
         parts = [_derivative(G, (c, m - 1 - j)) for m, G in levels if m > j]
