@@ -1,9 +1,9 @@
 """What do enhancement nodes, whitening and sparse refinement bring? Same number of nodes, five seeds.
 
 Each case has the points and number of nodes of the published configuration; only the kind of node
-changes. ``best scale`` gives plain features the scale that serves them best, found over a range that is
-extended while its optimum lies near an edge. Everything measured is kept in docs/data/ablation.json; the
-page is made from it by benchmarks.pages.
+changes. Each variant is measured at the published scale and at the scale that serves it best, which is
+searched over a range that is extended while its optimum lies near an edge. Everything measured is kept in
+docs/data/ablation.json; the page is made from it by benchmarks.pages.
 
     python benchmarks/ablation.py [TC-9 …] [--again]      # what is not there yet; interrupt and resume
 """
@@ -102,14 +102,16 @@ class Store:
         os.replace(beside, self.path)
 
 
-def best_features(case: Case, store: Store, tried: dict[str, list[float]]) -> float:
-    """The scale of plain features with the smallest median error; all that was tried is kept."""
+def best_scale(case: Case, label: str, store: Store, found: dict[str, Any]) -> float:
+    """The scale of a variant with the smallest median error over PROBES; all that was tried is kept."""
     basis = case.published.settings["basis"]
+    tried: dict[str, list[float]] = found["tried"].setdefault(label, {})
+    tried.setdefault(str(float(basis.scale)), found["errors"][label][: len(PROBES)])
 
     def error(i: int) -> float:
         scale = float(f"{basis.scale * STEP**i:.4g}")
         if str(scale) not in tried:
-            tried[str(scale)] = measured(case, pibls.Broad(1, basis.size, scale=scale), PROBES)
+            tried[str(scale)] = measured(case, variants(basis, scale)[label], PROBES)
             store.write()
         return float(np.median(tried[str(scale)]))
 
@@ -128,7 +130,14 @@ def measure(case: Case, store: Store, key: str | None = None) -> None:
     basis = case.published.settings["basis"]
     found = store.data.setdefault(
         key or case.name,
-        {"nodes": basis.size, "scale": basis.scale, "whiten": basis.whiten, "errors": {}, "features": {}},
+        {
+            "nodes": basis.size,
+            "scale": basis.scale,
+            "whiten": basis.whiten,
+            "errors": {},
+            "tried": {},
+            "best": {},
+        },
     )
     for label, variant in variants(basis, basis.scale).items():
         if label not in found["errors"]:
@@ -139,13 +148,12 @@ def measure(case: Case, store: Store, key: str | None = None) -> None:
         found["errors"]["waves"] = measured(case, waves, SEEDS)
         found["waves"] = {"nodes": waves.size, "scale": waves.scale}
         store.write()
-    if "features, best scale" not in found["errors"]:
-        best = best_features(case, store, found["features"])
-        found["errors"]["features, best scale"] = measured(
-            case, pibls.Broad(1, basis.size, scale=best), SEEDS
-        )
-        found["best"] = best
-        store.write()
+    for label in variants(basis, basis.scale):
+        if label not in found["best"]:
+            scale = best_scale(case, label, store, found)
+            errors = measured(case, variants(basis, scale)[label], SEEDS)
+            found["best"][label] = {"scale": scale, "errors": errors}
+            store.write()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -8,6 +8,8 @@ from benchmarks.measure import errors
 from benchmarks.published import allowed
 
 import pibls
+from pibls.problem.forms.lowering import lower
+from pibls.system.points import place
 
 FAST = ("TC-1", "TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8")
 SLOW = {"TC-7": 5, "TC-9": 3, "TC-10": 3, "TC-11": 3}
@@ -92,3 +94,48 @@ def test_every_setting_has_an_origin() -> None:
     assert origins[f"loss threshold ‖r‖² < {method.tolerance:g}"] == "our choice"
     assert origins[f"trust region with tolerances of {method.trust_region.ftol:g}"] == "our choice"
     assert origins[f"points by {published.settings['points'].rule.title()}'s rule"] == "our choice"
+
+
+def test_the_authors_settings_are_those_of_their_code() -> None:
+    """Seeds, points and conditions as read in the repository Shawn-Yangdr/PIBLS at 9d9def0."""
+    seeds = {name: pibls.cases[name].authors.settings["seed"] for name in NAMES}
+    assert [name for name, seed in seeds.items() if seed == 42] == ["TC-3", "TC-5", "TC-6", "TC-7", "TC-10"]
+    assert set(seeds.values()) == {42, 3407}
+    for name in NAMES:
+        case = pibls.cases[name]
+        points, basis = case.authors.settings["points"], case.authors.settings["basis"]
+        assert points.interior == (350 if name == "TC-3" else case.published.settings["points"].interior)
+        assert points.rule == "closed-grid"
+        assert basis.shared_bias
+        assert basis.size == case.published.settings["basis"].size
+        assert (case.authors.problem is case.problem) == (name != "TC-8")
+    method = pibls.cases["TC-9"].authors.settings["method"]
+    assert (method.trust_region.ftol, method.tolerance, method.random_factors) == (1e-8, 2e-3, True)
+    assert method.start == "linear terms"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [("TC-3", [350, 2]), ("TC-7", [3800, 850, 2300]), ("TC-8", [1900, 400, 200]), ("TC-5", [1900, 400])],
+)
+def test_the_authors_points_are_grids_with_the_boundary(name: str, rows: list[int]) -> None:
+    """TC-8 has the points of the inflow side only, half of 800; TC-7 pairs."""
+    problem, settings = pibls.cases[name].authors.problem, pibls.cases[name].authors.settings
+    found = place(lower(problem), problem.domain, settings["points"], np.random.default_rng(0))
+    assert [len(p) for p in found.values()] == rows
+    inside = next(iter(found.values())).sites[0]
+    low, high = np.array(problem.domain.bounds, dtype=float).T
+    side = len(np.unique(np.round(inside[:, 0], 12)))
+    assert side == (350 if name == "TC-3" else int(np.ceil(np.sqrt(rows[0]))))
+    assert inside.min(axis=0) == pytest.approx(low)
+    assert inside.max(axis=0) == pytest.approx(high)
+    if name == "TC-8":
+        assert np.all(list(found.values())[1].sites[0][:, 0] == -1)
+
+
+@pytest.mark.parametrize("name", ["TC-2", "TC-3"])
+def test_the_authors_settings_run(name: str) -> None:
+    case = pibls.cases[name]
+    solution = pibls.solve(case.authors.problem, **case.authors.settings)
+    at = np.linspace(0, 1, 1000)
+    assert np.abs(solution(at) - case.exact(at)).max() < 1e-13

@@ -137,3 +137,7 @@ def test_locelm() -> None:
     task = small("TC-10", Setting("", {"cells": [2], "nodes": 40, "scale": 3.0}))
     out = locelm.LocELM().run(task)
     assert np.abs(out.values - task.case.exact(*task.points.T)).max() < 1e-9
+    method = locelm._METHODS["zero"]
+    assert (method.start, method.random_factors) == ("zero", True)
+    other = small("TC-10", Setting("", {"cells": [2], "nodes": 40, "scale": 3.0, "start": "linearised"}))
+    assert not np.array_equal(locelm.LocELM().run(other).values, out.values)

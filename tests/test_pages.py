@@ -135,6 +135,18 @@ def test_the_words_of_the_ablation_hold() -> None:
     assert max(others) < 5
 
 
+def test_the_ablation_compares_on_equal_terms() -> None:
+    """Each variant at its own best R: no broad variant is better than plain features by a factor of three."""
+    data = ablation.read()
+    ratios = [r for f in data.values() if (r := ablation.equal_terms(f)) is not None]
+    assert len(ratios) >= 8
+    assert max(ratios) < 3
+    for found in data.values():
+        for variant in (*ablation.FEATURES, *ablation.BROAD):
+            best = ablation.best(found, variant)
+            assert best is None or best[1] <= ablation.error(found, variant)
+
+
 def test_the_words_of_the_pielm_page_hold() -> None:
     data = pielm.read()
     factors = [pielm.farthest(data, one) for one in pielm.choices(data)]

@@ -128,9 +128,12 @@ def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     kept = ablation.Store(tmp_path / "ablation.json")
     assert kept.data == store.data
     found = kept.data["TC-2"]
-    assert {"features only", "broad", "broad, whiten", "waves", "features, best scale"} <= set(
-        found["errors"]
-    )
+    assert {"features only", "broad", "broad, whiten", "waves"} <= set(found["errors"])
+    assert set(found["best"]) == set(found["tried"]) == set(found["errors"]) - {"waves"}
+    for label, best in found["best"].items():
+        errors = {float(scale): np.median(e) for scale, e in found["tried"][label].items()}
+        assert best["scale"] == min(errors, key=lambda scale: errors[scale])
+        assert len(errors) >= 3
     monkeypatch.setattr(ablation, "measured", lambda *_: pytest.fail("measured again"))
     ablation.measure(case, kept)
 

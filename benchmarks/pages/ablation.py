@@ -16,6 +16,8 @@ from benchmarks.report_tables import table
 BROAD = ("broad", "broad, whiten", "broad, sparse", "broad, whiten, sparse")
 FEATURES = ("features only", "features, sparse")
 _DIGIT = 10.0
+_CLOSE = 3.0
+"""Errors within this factor, for a median of five seeds, are no difference."""
 _RESCUED = 1e3
 """Plain features that are worse than the best broad variant by more than this have failed."""
 
@@ -31,14 +33,34 @@ def error(found: Data, variant: str) -> float:
     return float(median(found["errors"][variant]))
 
 
+def best(found: Data, variant: str) -> tuple[float, float] | None:
+    """The scale that serves a variant best, and its error there; None where it was not searched for.
+
+    The search looks at fewer seeds: where its scale is no better for all of them, the published one is.
+    """
+    if variant not in found["best"]:
+        return None
+    there, here = float(median(found["best"][variant]["errors"])), error(found, variant)
+    return (found["best"][variant]["scale"], there) if there < here else (found["scale"], here)
+
+
 def best_features(found: Data) -> tuple[float, float]:
-    """The scale that serves plain features best, and the error: the one found, or the published one."""
-    there, here = error(found, "features, best scale"), error(found, "features only")
-    return (found["best"], there) if there < here else (found["scale"], here)
+    """The scale that serves plain features best, and the error."""
+    scale = best(found, "features only")
+    assert scale is not None
+    return scale
 
 
 def best_broad(found: Data) -> float:
+    """The smallest error of the broad variants at the published scale."""
     return min(error(found, v) for v in BROAD)
+
+
+def equal_terms(found: Data) -> float | None:
+    """The smallest error of plain features over that of the broad variants, each at its own best scale."""
+    broad = [b[1] for v in BROAD if (b := best(found, v)) is not None]
+    features = [b[1] for v in FEATURES if (b := best(found, v)) is not None]
+    return min(features) / min(broad) if broad else None
 
 
 def _table(data: Data) -> str:
@@ -49,13 +71,19 @@ def _table(data: Data) -> str:
             f"**{sci(error(found, v), 1)}**" if v == used else sci(error(found, v), 1)
             for v in (*FEATURES, *BROAD)
         ]
-        scale, best = best_features(found)
         waves = f"{sci(error(found, 'waves'), 1)} (N = {found['waves']['nodes']})"
-        rows.append(
-            [case, f"{found['nodes']}", f"{found['scale']:g}", *cells,
-             f"{sci(best, 1)} (R = {plain(scale)})", waves]
-        )  # fmt: skip
-    return table(["case", "nodes", "R", *FEATURES, *BROAD, "features, best scale", "waves"], rows)
+        rows.append([case, f"{found['nodes']}", f"{found['scale']:g}", *cells, waves])
+    return table(["case", "nodes", "R", *FEATURES, *BROAD, "waves"], rows)
+
+
+def _best_table(data: Data) -> str:
+    rows = []
+    for case, found in data.items():
+        scales = [best(found, v) for v in (*FEATURES, *BROAD)]
+        cells = ["not searched" if b is None else f"{sci(b[1], 1)} (R = {plain(b[0])})" for b in scales]
+        ratio = equal_terms(found)
+        rows.append([case, *cells, "" if ratio is None else plain(ratio)])
+    return table(["case", *FEATURES, *BROAD, "features / broad"], rows)
 
 
 def ratios(data: Data, above: str, below: str) -> dict[str, float]:
@@ -70,6 +98,8 @@ def blanks(data: Data) -> dict[str, str]:
         "seeds": word(len(ablation.SEEDS)),
         "earlier": _earlier(data),
         "table": _table(data),
+        "best_table": _best_table(data),
+        **_equal(data),
         "near": span(near.values()),
         "near_count": word(len(near)),
         "features_win": with_cases({c: v for c, v in against.items() if v <= 1 / _DIGIT}),
@@ -78,6 +108,42 @@ def blanks(data: Data) -> dict[str, str]:
         **_search(data),
         **_waves(data),
     }
+
+
+def _equal(data: Data) -> dict[str, str]:
+    ratios = {c: r for c, f in data.items() if (r := equal_terms(f)) is not None}
+    wide = {c: v for c, v in ratios.items() if v > _CLOSE}
+    gains = {
+        c: max(error(f, v) / b[1] for v in BROAD if (b := best(f, v)) is not None)
+        for c, f in data.items()
+        if c in ratios
+    }
+    return {
+        "equal_span": span(ratios.values()),
+        "equal_all": word(len(ratios)),
+        "equal_wide": with_cases(wide) if wide else "nowhere",
+        "equal_count": word(sum(1 / _CLOSE <= v <= _CLOSE for v in ratios.values())),
+        "equal_features": with_cases(close) if (close := _inverse(ratios)) else "nowhere",
+        "gain_large": with_cases({c: v for c, v in gains.items() if v >= _DIGIT}),
+        "fewer": _fewer(data),
+    }
+
+
+def _inverse(ratios: Mapping[str, float]) -> dict[str, float]:
+    """Where plain features are clearly better, and by how much."""
+    return {c: 1 / v for c, v in ratios.items() if v < 1 / _CLOSE}
+
+
+def _fewer(data: Data) -> str:
+    """Which searches had fewer seeds, or were left out."""
+    few = [
+        c for c, f in data.items() if any(len(b["errors"]) < len(ablation.SEEDS) for b in f["best"].values())
+    ]
+    left = [c for c, f in data.items() if any(v not in f["best"] for v in (*FEATURES, *BROAD))]
+    out = (
+        f" On {names(few)} the search has one seed, and the cells of the broad variants three." if few else ""
+    )
+    return out + (f" Some variants were not searched on {names(left)}." if left else "")
 
 
 def _earlier(data: Data) -> str:

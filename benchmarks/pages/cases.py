@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
 
 import pibls
+from benchmarks import authors
 from benchmarks.pages.reading import ALL, Cells
 from benchmarks.pages.text import filled, plain, sci, template, word
 from benchmarks.report_tables import Summary, table
@@ -149,12 +151,36 @@ def section(cells: Cells, name: str) -> str:
     )
 
 
+def like_for_like() -> str:
+    """The runs with the settings of the authors' code."""
+    data = json.loads(authors.DATA.read_text())
+    rows = []
+    for name in ALL:
+        case, run = pibls.cases[name], data.get(name)
+        chosen = case.authors.settings
+        points = chosen["points"]
+        counts = f"{points.interior:,} / {points.boundary:,} / {points.initial:,}"
+        measured = (
+            ["not run"] * 3
+            if run is None
+            else [sci(run["max"], 1), sci(run["rms"], 1), plain(run["seconds"])]
+        )
+        theirs = case.published
+        rows.append(
+            [name, f"{chosen['seed']}", counts, *measured,
+             sci(theirs.max_error, 1), sci(theirs.l2_error, 1), plain(theirs.seconds)]
+        )  # fmt: skip
+    header = ["case", "seed", "points inside / boundary / start", "max error", "RMS error", "seconds"]
+    return table([*header, "paper, max", "paper, L2", "paper, s"], rows)
+
+
 def blanks(found: Sequence[Summary]) -> dict[str, str]:
     cells = Cells(found)
     rows = [[o.what, o.source, o.note] for o in pibls.cases["TC-9"].published.provenance]
     return {
         "seeds": word(min(len(cells(s, c).finished) for s in ("pibls", "pibls-published") for c in ALL)),
         "summary": summary(cells),
+        "authors": like_for_like(),
         "provenance": table(["setting", "comes from", "remark"], rows),
         "cases": "\n\n".join(section(cells, name) for name in ALL),
     }

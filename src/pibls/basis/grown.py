@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
@@ -58,10 +57,10 @@ class GrownBroad:
 
     def stages(self, box: Array, rng: np.random.Generator) -> list[BroadBasis]:
         """The base and the basis after each addition."""
-        first = self.base.draw(box, rng)
-        return list(
-            accumulate(self.added, lambda basis, new: self.base.extended(basis, *new, rng), initial=first)
-        )
+        out = [self.base.draw(box, rng)]
+        for features, enhancement in self.added:
+            out.append(self.base.extended(out[-1], features, enhancement, rng))
+        return out
 
 
 def nodes_since(earlier: BroadBasis | None, basis: BroadBasis) -> Basis:

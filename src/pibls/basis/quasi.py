@@ -6,6 +6,7 @@ takes longer than most of our solves; it has the direction numbers of 21,201.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -164,11 +165,22 @@ def chebyshev(n: int, d: int, rng: np.random.Generator) -> Array:
     return _tensor(n, d, _chebyshev)
 
 
+def closed_part(n: int, d: int, rng: np.random.Generator) -> Array:
+    """n points of the grid i/(m - 1) with m = ⌈n^{1/d}⌉ along each axis: all of them, or some at random."""
+    if d == 0:
+        return np.empty((n, 0))
+    sides = (max(2, math.ceil(round(n ** (1.0 / d), 9))) if d > 1 else n,) * d
+    grids = np.meshgrid(*(_evenly(s) for s in sides), indexing="ij")
+    every = np.column_stack([g.ravel() for g in grids])
+    return every if len(every) == n else every[rng.permutation(len(every))[:n]]
+
+
 RULES: dict[str, Callable[[int, int, np.random.Generator], Array]] = {
     "sobol": sobol,
     "halton": halton,
     "uniform": uniform,
     "grid": grid,
+    "closed-grid": closed_part,
     "chebyshev": chebyshev,
     "lhs": lhs,
 }

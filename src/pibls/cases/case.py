@@ -39,7 +39,11 @@ PROVENANCE = (
            "the paper: trust-region reflective; the code SciPy's, with its tolerances of 1e-8"),
     Origin("points by Sobol's rule", OURS,
            "the paper does not say; the code a regular grid, of which a random part in two dimensions"),
-    Origin("seeds 0, 1, 2, …", OURS, "the code one seed, 3407"),
+    Origin("start of a nonlinear solve from the linearised problem", PAPER,
+           "the code drops the nonlinear terms and solves for the linear ones"),
+    Origin("seeds 0, 1, 2, …", OURS, "the code one: 42 for TC-3, 5, 6, 7 and 10, else 3407"),
+    Origin("300 points inside for TC-3", PAPER, "the code 350"),
+    Origin("values on both sides of x for TC-8", PAPER, "the code keeps points of the inflow side x = -1"),
 )  # fmt: skip
 """What is whose, the same for all eleven cases. Read from the repository Shawn-Yangdr/PIBLS at 9d9def0."""
 
@@ -65,6 +69,21 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Authors:
+    """The configuration of the code of the paper's authors, for a comparison like for like.
+
+    ``solve(case.authors.problem, **case.authors.settings)`` runs it: their number of points and their grids
+    with a random part, one bias for each group, their seed, tolerances, start and perturbations. Where they
+    differ from the paper, `Published.provenance` says so. The seed is theirs, the random numbers are not:
+    theirs come from NumPy's legacy generator and from torch.
+    """
+
+    problem: Problem
+    """Their statement: that of the case, but for TC-8, where values are given at the inflow side only."""
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Case:
     """A problem with a known solution."""
 
@@ -72,6 +91,7 @@ class Case:
     title: str
     problem: Problem
     published: Published
+    authors: Authors
     solution: PointFunction
     expression: Any = None
     """The exact solution in SymPy."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 
 from pibls.basis import Broad
-from pibls.cases.case import Case, Published
+from pibls.cases.case import Authors, Case, Published
 from pibls.domain import Box, Interval
 from pibls.problem import Dirichlet, Initial, Periodic, Problem
-from pibls.solver import LeastSquares, NLSQPerturb
+from pibls.solver import LeastSquares, NLSQPerturb, TrustRegion
 from pibls.system.points import Points
 
 x, y, t = sp.symbols("x y t")
@@ -26,8 +27,15 @@ def _case(
     conditions: Any,
     settings: dict[str, Any],
     results: tuple[float, float, float],
+    *,
+    seed: int = 3407,
+    points: Points | None = None,
+    inflow: Any = None,
 ) -> Case:
-    """N[u] = N[u*] with conditions made from u*."""
+    """N[u] = N[u*] with conditions made from u*.
+
+    ``seed``, ``points`` and ``inflow`` (other conditions): where the authors' code differs from the paper.
+    """
     coordinates = domain.coordinates
     u = sp.Function("u")(*coordinates)
     source = operator(exact)
@@ -37,7 +45,31 @@ def _case(
     function = sp.lambdify(coordinates, exact, modules="numpy")
     method = LeastSquares() if problem.is_linear else NLSQPerturb(delta=0.5, rounds=5)
     published = Published({**settings, "method": method}, *results)
-    return Case(name, title, problem, published, function, exact)
+    theirs = problem if inflow is None else Problem(domain, problem.equations, inflow(u))
+    authors = Authors(theirs, _as_coded(settings, problem.is_linear, points or settings["points"], seed))
+    return Case(name, title, problem, published, authors, function, exact)
+
+
+def _as_coded(settings: dict[str, Any], is_linear: bool, points: Points, seed: int) -> dict[str, Any]:
+    """The settings of the authors' code: its grids, biases, tolerances, start and perturbations."""
+    method: Any = LeastSquares()
+    if not is_linear:
+        # ½‖r‖² < 1e-3 there; SciPy's trust region stops at 1e-8, after 100 Jacobians for each weight at most.
+        tolerances = TrustRegion(ftol=1e-8, xtol=1e-8, gtol=1e-8, max_steps=1000)
+        method = NLSQPerturb(
+            delta=0.5,
+            rounds=5,
+            tolerance=2e-3,
+            trust_region=tolerances,
+            random_factors=True,
+            start="linear terms",
+        )
+    return {
+        "basis": replace(settings["basis"], shared_bias=True),
+        "points": replace(points, rule="closed-grid"),
+        "method": method,
+        "seed": seed,
+    }
 
 
 def _vanishes(source: Any, coordinates: Any) -> bool:
@@ -84,7 +116,7 @@ def tc3() -> Case:
         Interval(x, 0, 1), lambda u: u.diff(x) - u.diff(x, 2) / 5, exact,
         lambda u: [Dirichlet(u, exact)],
         _settings((60, 10, 3, 40), 10.8, True, Points(300, 2)),
-        (7.77e-16, 2.55e-16, 0.03),
+        (7.77e-16, 2.55e-16, 0.03), seed=42, points=Points(350, 2),
     )  # fmt: skip
 
 
@@ -110,7 +142,7 @@ def tc5() -> Case:
         Box({x: (0, 1), y: (0, 1)}), _poisson, exact,
         lambda u: [Dirichlet(u, exact)],
         _settings((60, 20, 10, 20), 2.0, True, Points(1900, 400)),
-        (6.51e-14, 7.69e-15, 0.38),
+        (6.51e-14, 7.69e-15, 0.38), seed=42,
     )  # fmt: skip
 
 
@@ -122,7 +154,7 @@ def tc6() -> Case:
         Box({x: (0, 1), y: (0, 1)}), _poisson, exact,
         lambda u: [Dirichlet(u, exact)],
         _settings((60, 20, 2, 20), 2.3, True, Points(2500, 1900)),
-        (3.09e-14, 3.37e-15, 0.51),
+        (3.09e-14, 3.37e-15, 0.51), seed=42,
     )  # fmt: skip
 
 
@@ -133,7 +165,7 @@ def tc7() -> Case:
         Interval(x, -1, 1).during(t, 0, sp.Rational(1, 2)), lambda u: u.diff(t) + u.diff(x), exact,
         lambda u: [Periodic(u, x), Initial(u, exact.subs(t, 0))],
         _settings((50, 20, 5, 60), 2.5, True, Points(3800, 1700, 2300)),
-        (9.49e-13, 2.39e-13, 0.70),
+        (9.49e-13, 2.39e-13, 0.70), seed=42,
     )  # fmt: skip
 
 
@@ -146,6 +178,7 @@ def tc8() -> Case:
         lambda u: [Dirichlet(u, exact), Initial(u, exact.subs(t, 0))],
         _settings((20, 60, 20, 5), 2.1, True, Points(1900, 800, 200)),
         (2.09e-11, 4.71e-12, 0.24),
+        inflow=lambda u: [Dirichlet(u, exact, on=sp.Eq(x, -1)), Initial(u, exact.subs(t, 0))],
     )  # fmt: skip
 
 
@@ -168,7 +201,7 @@ def tc10() -> Case:
         lambda u: u.diff(t, 2) + 4 * u + sp.sin(u) / 10, exact,
         lambda u: [Initial(u, 0), Initial(u.diff(t), 0)],
         _settings((50, 20, 10, 10), 15.5, False, Points(1400, 0, 1)),
-        (8.88e-16, 2.40e-16, 3.2),
+        (8.88e-16, 2.40e-16, 3.2), seed=42,
     )  # fmt: skip
 
 

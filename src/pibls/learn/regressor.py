@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from pibls.arrays import Array
-from pibls.basis import Broad, nodes_since
-from pibls.basis.grown import GrownBroad
+from pibls.arrays import Array, Numbers
+from pibls.basis import Broad, BroadBasis, GrownBroad, nodes_since
 from pibls.errors import ProblemError
 from pibls.linalg.updated_qr import UpdatedQR
 
@@ -60,6 +59,16 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
     >>> bool(abs(model.predict([[0.25]])[0] - np.sin(0.75)) < 1e-5)
     True
     """
+
+    basis_: GrownBroad
+    W_out_: Array
+    intercept_: Any
+    _rng: np.random.Generator
+    _nodes: BroadBasis
+    _factors: UpdatedQR
+    _inputs: Array
+    _targets: Array
+    _order: Numbers
 
     def __init__(
         self,
@@ -138,7 +147,8 @@ class BroadRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
                 got=f"an array {y.shape}",
                 remedy="Give as many outputs as in fit.",
             )
-        self._factors = self._factors.with_rows(self._table(self._nodes, X)[:, np.argsort(self._order)])
+        places = np.argsort(self._order)
+        self._factors = self._factors.with_rows(np.take(self._table(self._nodes, X), places, axis=1))
         self._inputs = np.concatenate([self._inputs, X])
         self._targets = np.concatenate([self._targets, y - self.intercept_])
         return self._solved()

@@ -41,6 +41,9 @@ class Equations(Protocol):
     def level(self, u: float) -> Array:
         """v of the constant function u."""
 
+    def linear_part(self) -> tuple[Matrix, Array]:
+        """J and b without the nonlinear terms."""
+
     def linearise(self, v: Array) -> tuple[Matrix, Array]:
         """J and b of the system linearised about v: its solution is the next w."""
 

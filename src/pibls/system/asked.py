@@ -65,6 +65,10 @@ class Asked(ABC, Generic[M]):
         """J and b of the system linearised about v: its solution is the next w. Do not write into them."""
         return self._linear if self.is_linear else self._linearised(v)
 
+    def linear_part(self) -> tuple[M, Array]:
+        """J and b without the nonlinear terms; linearised about zero where they are not kept apart."""
+        return self.linearise(self.level(0.0))
+
     def jacobian(self, w: Array) -> M:
         """J(w), (rows, columns). Do not write into it."""
         return self.linearise(self.values(w))[0]

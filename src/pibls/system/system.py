@@ -144,6 +144,10 @@ class System(Asked[Array]):
         parts = [b.values(w, self.space).ravel() for b in self.blocks if b.jets]
         return np.concatenate(parts) if parts else np.empty(0)
 
+    def linear_part(self) -> tuple[Array, Array]:
+        """L and b of L w + ρ(x, 0) = L w - b."""
+        return self.linear, -self.residual(np.zeros(self.shape[1]))
+
     def _linearised(self, v: Array) -> tuple[Array, Array]:
         """J and b of the system linearised about v: L w + Σ ρ_j (Φ_j w - v_j) + ρ(v) = J w - b.
 

@@ -25,8 +25,10 @@ class Points:
         Number of points inside, on the whole spatial boundary, and at the start. On a boundary that
         is two end points (1D), they are repeated, which weighs them.
     rule
-        "sobol", "halton", "uniform", "grid", "chebyshev" or "lhs". The tensor rules "grid" and
-        "chebyshev" use the largest grid with at most that many points.
+        "sobol", "halton", "uniform", "grid", "chebyshev", "lhs" or "closed-grid". The tensor rules "grid"
+        and "chebyshev" use the largest grid with at most that many points. "closed-grid" includes the faces
+        and takes a random part of the least grid with at least that many points, as the code of the paper's
+        authors.
     boundary_rule
         Another rule for boundary and start; the same by default.
 
