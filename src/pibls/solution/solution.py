@@ -132,9 +132,12 @@ class Solution(SolutionDoors):
             )
         if "promised" in self.notes:
             text += (
-                " The beginning does not fit what holds at the sides: the estimate is for all times from "
-                f"{self.notes['promised']:.3g} on; error.over_time() has those before."
+                " The initial data are not smooth, or not compatible with the boundary conditions: the "
+                f"estimate holds for all times from {self.notes['promised']:.3g} on; error.over_time() has "
+                "those before."
             )
+        if self.status is Status.ROUGH and "promised" not in self.notes:
+            text += " error.max covers all times, also those close to the start."
         later = [layer for layer in self.notes.get("layers", ()) if layer[1] != self.notes.get("promised")]
         if later:
             spans = ", ".join(f"{b - a:.2g} after {a:.6g}" for a, b in later[:_NAMED])

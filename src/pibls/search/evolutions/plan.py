@@ -20,7 +20,7 @@ from pibls.search.evolution import jumps_in_time
 from pibls.search.evolutions.followed import FULL, LATE, Demand, Followed, floor_of
 from pibls.search.evolutions.watch import reason_to_stop
 from pibls.search.evolutions.ways import InMoments, Way
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name, worst_of
+from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, compare, norms_by_name
 from pibls.search.plan import Offer, Plan
 from pibls.search.thresholds import FOLLOWING, LOOP
 from pibls.solver import Outcome
@@ -128,13 +128,12 @@ class WindowPlan(Plan):
             if max(abs(b - a) for a, b in wider) > self.way.layer * abs(e.stop - e.start):
                 break
             self._note(wider)
-            late = compare(*pair, unknowns, self._where(first, wider), rounding=rounding)
+            even = self._where(first, wider).even
+            where = replace(self._where(first), even=even, left_out=wider)
+            late = compare(*pair, unknowns, where, rounding=rounding)
             if self.excess(found, late) <= bench.tol:
                 break
-        each = [
-            replace(e, history=known.history) for e, known in zip(late.each, everywhere.each, strict=True)
-        ]
-        return replace(worst_of(each), pair=pair)
+        return late
 
     def _conclude(self, first: Followed, found: Attempt) -> None:
         excess = self.excess(found, self.error)

@@ -9,8 +9,9 @@ there is no estimate: it is infinite, and says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +23,16 @@ from pibls.space import Space
 from pibls.system.judging import Judged
 
 _BINS = 64
+_NAMED = 3  # stretches of time in a text
 
 
 @dataclass(frozen=True)
 class ErrorEstimate:
     """Estimated absolute errors: the maximum, and the root mean square over the domain.
 
-    ``checked`` says whether a second, independent solution was compared; otherwise both are infinite.
+    ``checked`` says whether a second, independent solution was compared; otherwise both are infinite. Of an
+    evolution ``max`` is the largest of the errors of `over_time` at all times that the estimate covers: all
+    but those in ``left_out``, which follow incompatible initial data or a switch.
     """
 
     max: float
@@ -42,9 +46,20 @@ class ErrorEstimate:
         default=None, repr=False, compare=False
     )
     """The two functions that were compared: what else they differ in, they can be asked."""
+    left_out: tuple[tuple[float, float], ...] = field(default=(), compare=False)
+    """(a, b) of an evolution: ``max`` and ``l2`` do not cover the times from a until before b."""
+
+    def with_history(self, history: Iterable[tuple[float, float]], **changes: Any) -> ErrorEstimate:
+        """The same with other errors over time, and the largest that is covered as maximum."""
+        found = tuple(history)
+        covered = [d for t, d in found if not any(is_within(t, layer) for layer in self.left_out)]
+        return replace(self, history=found, max=max(covered, default=self.max), **changes)
 
     def over_time(self) -> tuple[Array, Array]:
-        """Times, and the estimated maximum error at each of them, for an evolution."""
+        """Times, and the estimated maximum error at each of them, for an evolution.
+
+        All times are among them, also those that ``max`` does not cover.
+        """
         if not self.checked:
             raise ProblemError(
                 "error.over_time()",
@@ -65,7 +80,18 @@ class ErrorEstimate:
     def __str__(self) -> str:
         if not self.checked:
             return "not estimated: no second solution was compared"
-        return f"max {self.max:.1e}, L2 {self.l2:.1e}"
+        text = f"max {self.max:.1e}, L2 {self.l2:.1e}"
+        if not self.left_out:
+            return text
+        spans = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in self.left_out[:_NAMED])
+        more = " and others" if len(self.left_out) > _NAMED else ""
+        return f"{text}, without the times from {spans}{more}, which error.over_time() has"
+
+
+def is_within(t: Any, layer: tuple[float, float]) -> Any:
+    """Whether a time, or each of some, is in a layer: from its start until before its end."""
+    a, b = layer
+    return (a <= t) & (t < b) if a <= b else (b < t) & (t <= a)
 
 
 def worst_of(each: Sequence[ErrorEstimate]) -> ErrorEstimate:
@@ -73,7 +99,9 @@ def worst_of(each: Sequence[ErrorEstimate]) -> ErrorEstimate:
     history = tuple(
         (now[0][0], max(e for _, e in now)) for now in zip(*(e.history for e in each), strict=False)
     )
-    return ErrorEstimate(max(e.max for e in each), max(e.l2 for e in each), each=tuple(each), history=history)
+    left_out = tuple(dict.fromkeys(layer for e in each for layer in e.left_out))
+    largest, mean = max(e.max for e in each), max(e.l2 for e in each)
+    return ErrorEstimate(largest, mean, each=tuple(each), history=history, left_out=left_out)
 
 
 UNCHECKED = ErrorEstimate(math.inf, math.inf, checked=False)
@@ -124,6 +152,8 @@ class Where:
     even: Array
     axis: int | None = None
     """The coordinate that is time."""
+    left_out: tuple[tuple[float, float], ...] = ()
+    """Times that the estimate does not cover; ``even`` has none of them."""
 
     @property
     def far(self) -> float:
@@ -176,10 +206,11 @@ def estimated(
         largest = float(np.abs(d).max(initial=0.0))
         most = float(np.abs(m).max(initial=0.0)) or 1.0  # squares of 1e200 overflow
         mean = most * math.sqrt(float((m / most) @ (m / most)) / len(m)) if m.size else largest
-        history: tuple[tuple[float, float], ...] = ()
+        whole = ErrorEstimate(safety * largest + floor, safety * mean + floor, left_out=where.left_out)
         if where.axis is not None:
-            history = _by_time(np.abs(d), where.all[:, where.axis], safety, usual * float(size))
-        each.append(ErrorEstimate(safety * largest + floor, safety * mean + floor, history=history))
+            history = _by_time(np.abs(d), where.all[:, where.axis], safety, floor, where.left_out)
+            whole = whole.with_history(history)
+        each.append(whole)
     return worst_of(each)
 
 
@@ -194,21 +225,33 @@ def at_least(error: ErrorEstimate, misfits: Array, rounding: Array | None = None
         return error
     moved = np.zeros(len(misfits)) if rounding is None else DEFAULT.misfit * rounding
     each = tuple(
-        replace(e, max=max(e.max, DEFAULT.misfit * m, r), l2=max(e.l2, r))
+        replace(
+            e,
+            max=max(e.max, DEFAULT.misfit * m, r),
+            l2=max(e.l2, r),
+            history=tuple((t, max(d, DEFAULT.misfit * m, r)) for t, d in e.history),
+        )
         for e, m, r in zip(error.each, misfits.tolist(), moved.tolist(), strict=True)
     )
     return replace(worst_of(each), pair=error.pair)
 
 
-def _by_time(difference: Array, t: Array, safety: float, floor: float) -> tuple[tuple[float, float], ...]:
+def _by_time(
+    difference: Array, t: Array, safety: float, floor: float, left_out: tuple[tuple[float, float], ...]
+) -> Iterator[tuple[float, float]]:
     """The largest difference in each of a number of stretches of time, and in those beside it.
 
     What a window leaves begins with it: a stretch that ends with a few places of the next window was 24 times
-    below.
+    below. Times that are left out, and those that are not, share no stretch.
     """
     order = np.argsort(t, kind="stable")
-    worst = difference[order]
-    edges = np.linspace(0, len(t), min(_BINS, len(t)) + 1).astype(int)
-    largest = np.pad(np.maximum.reduceat(worst, edges[:-1]), 1)
-    errors = safety * np.maximum(np.maximum(largest[:-2], largest[1:-1]), largest[2:]) + floor
-    return tuple(zip(t[order][edges[1:] - 1].tolist(), errors.tolist(), strict=True))
+    t, worst = t[order], difference[order]
+    kinds = np.zeros(len(t), dtype=np.intp)
+    for number, layer in enumerate(left_out):
+        kinds[is_within(t, layer)] = number + 1
+    cuts = np.flatnonzero(np.diff(kinds)) + 1
+    for part in np.split(np.arange(len(t)), cuts) if len(t) else ():
+        edges = np.linspace(0, len(part), min(_BINS, len(part)) + 1).astype(int)
+        largest = np.pad(np.maximum.reduceat(worst[part], edges[:-1]), 1)
+        errors = safety * np.maximum(np.maximum(largest[:-2], largest[1:-1]), largest[2:]) + floor
+        yield from zip(t[part][edges[1:] - 1].tolist(), errors.tolist(), strict=True)

@@ -111,9 +111,9 @@ class OrbitPlan(Plan):
                 error = compare(found.function, second.function, bench.lowered.unknowns, where)
                 self.error = _with_rounding(error, second)
                 if second.until != path.until:
-                    self.error = _parted(_doubtful(self.error, found.sizes), (second.until, path.until))
+                    self.error = _parted(self.error, found.sizes, (second.until, path.until))
             if self.excess(found, self.error) > bench.limits.fits:
-                self.error = _doubtful(self.error, found.sizes)
+                self.error = _doubtful(self.error, found.sizes, bench.limits.fits, path.until)
         self._conclude(path, found)
         self.keep_better(*known)
 
@@ -219,31 +219,52 @@ class OrbitPlan(Plan):
 
 def _with_rounding(error: ErrorEstimate, second: Shadow) -> ErrorEstimate:
     """What rounding alone makes of both orbits is added: they may be off alike by chance."""
-    order, by = np.argsort(second.t), ORBITS.deviations
+    by = ORBITS.deviations
     each = [
-        replace(
-            e,
-            max=e.max + by * float(r.max()),
+        e.with_history(
+            zip((t for t, _ in e.history), _added(e.history, second.t, by * r), strict=True),
             l2=e.l2 + by * float(np.sqrt(np.mean(r**2))),
-            history=tuple((t, d + by * float(np.interp(t, second.t[order], r[order]))) for t, d in e.history),
         )
         for e, r in zip(error.each, second.rounding, strict=True)
     ]
     return replace(worst_of(each), pair=error.pair)
 
 
-def _doubtful(error: ErrorEstimate, sizes: Array) -> ErrorEstimate:
-    """Where no digit is left two orbits may agree by chance: both may be as far off as they are large."""
+def _added(history: tuple[tuple[float, float], ...], t: Array, more: Array) -> list[float]:
+    """Errors over time with the largest of ``more``, given at times t, in the stretches beside each time."""
+    times, errors = np.array(history).T
+    order = np.argsort(t)
+    out = errors + np.interp(times, t[order], more[order])
+    # An end of a window between two times counts for both.
+    place = np.searchsorted(times, t)
+    for k in (np.maximum(place - 1, 0), np.minimum(place, len(times) - 1)):
+        np.maximum.at(out, k, errors[k] + more)
+    return [float(e) for e in out]
+
+
+def _doubtful(error: ErrorEstimate, sizes: Array, fits: float, until: float) -> ErrorEstimate:
+    """Where no digit is left two orbits may agree by chance: both may be as far off as they are large.
+
+    That holds from the first time on at which the error of an unknown exceeds ``fits`` of its size.
+    """
     if not error.each:
         return error
-    each = [replace(e, max=max(e.max, 2.0 * float(size))) for e, size in zip(error.each, sizes, strict=True)]
+    lost = [t for e, size in zip(error.each, sizes, strict=True) for t, d in e.history if d > fits * size]
+    since = min(lost, key=lambda t: -abs(t - until), default=until)
+    each = [
+        e.with_history(
+            (t, max(d, 2.0 * float(size)) if abs(t - until) <= abs(since - until) else d)
+            for t, d in e.history
+        )
+        for e, size in zip(error.each, sizes, strict=True)
+    ]
     return replace(worst_of(each), pair=error.pair)
 
 
-def _parted(error: ErrorEstimate, times: tuple[float, ...]) -> ErrorEstimate:
+def _parted(error: ErrorEstimate, sizes: Array, times: tuple[float, ...]) -> ErrorEstimate:
     """Nothing is known at some times, from where two orbits have parted on."""
-    each = [
-        replace(e, l2=e.max, history=tuple(sorted((*e.history, *((t, e.max) for t in times)))))
-        for e in error.each
-    ]
+    each = []
+    for e, size in zip(error.each, sizes, strict=True):
+        most = max(e.max, 2.0 * float(size))
+        each.append(e.with_history(sorted((*e.history, *((t, most) for t in times))), l2=most))
     return replace(worst_of(each), pair=error.pair)

@@ -114,7 +114,10 @@ def _error(c: Array, errors: Sequence[ErrorEstimate]) -> ErrorEstimate:
     parts = [e.each or (e,) for e in errors]
     each = [
         ErrorEstimate(
-            float(a @ [e.max for e in mine]), float(a @ [e.l2 for e in mine]), history=_over_time(a, mine)
+            float(a @ [e.max for e in mine]),
+            float(a @ [e.l2 for e in mine]),
+            history=_over_time(a, mine),
+            left_out=tuple(dict.fromkeys(layer for e in mine for layer in e.left_out)),
         )
         for mine in zip(*parts, strict=True)
     ]
