@@ -47,6 +47,7 @@ def after(relative: float, nodes: int, tol: float, last: tuple[float, int] | Non
     one = plan(tol, plane())
     one.now = replace(found(relative, nodes=nodes), work=1.0)
     one.last = None if last is None else found(last[0], nodes=last[1])
+    one._course = [*([] if last is None else [(last[1], last[0])]), (nodes, relative)]
     return one
 
 
