@@ -24,6 +24,9 @@ def floats(values: Any) -> Array:
     >>> floats(np.ma.array([1.0, 2.0], mask=[False, True]))
     array([ 1., nan])
     """
-    if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(values.astype(float), np.nan))
-    return np.asarray(values, dtype=float)
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            return np.asarray(np.ma.filled(values.astype(float), np.nan))
+        return np.asarray(values, dtype=float)
+    except OverflowError as problem:  # of whole numbers such as 10**400
+        raise ValueError(str(problem)) from None

@@ -174,7 +174,7 @@ def _array(values: Any, argument: str) -> Array:
     try:
         masked = isinstance(values, np.ma.MaskedArray)
         out = np.asarray(np.ma.filled(values, 1) if masked else values, dtype=float)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise ProblemError(
             argument, expected="real numbers", got=str(reason), remedy="Give an array of numbers."
         ) from None

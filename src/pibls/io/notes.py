@@ -1,8 +1,9 @@
-"""What else is to be said about a solution ↔ JSON: words, numbers, arrays, and tuples of them."""
+"""What else is to be said about a solution ↔ JSON: words, numbers, arrays, and tuples and tables of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,46 @@ from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
 
 _MAX_DEPTH = 8
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
+    return is_real and not isinstance(value, bool)
+
+
+def _is_row(value: Any, *kinds: Callable[[Any], bool]) -> bool:
+    is_row = isinstance(value, tuple) and len(value) == len(kinds)
+    return is_row and all(holds(v) for holds, v in zip(kinds, value, strict=True))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_numbers(value: Any) -> bool:
+    is_table = isinstance(value, np.ndarray) and value.ndim == 1
+    return is_table or (isinstance(value, tuple) and all(map(_is_number, value)))
+
+
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "growth": (_is_number, "a number"),
+    "promised": (_is_number, "a number"),
+    "lost": (lambda v: v is None or _is_number(v), "a number or nothing"),
+    "engine": (_is_text, "text"),
+    "stopped": (lambda v: _is_row(v, _is_number, _is_text), "a number and text"),
+    "imbalance": (lambda v: _is_row(v, _is_text, _is_number, _is_number), "text and two numbers"),
+    "told": (lambda v: isinstance(v, dict) and all(map(_is_number, v.values())), "a table of numbers"),
+    "layers": (
+        lambda v: isinstance(v, tuple) and all(_is_row(w, _is_number, _is_number) for w in v),
+        "pairs of numbers",
+    ),
+    "function_jumps": (
+        lambda v: isinstance(v, tuple) and all(_is_row(w, _is_text, _is_text, _are_numbers) for w in v),
+        "lists of a name, a coordinate and numbers",
+    ),
+    "cell_errors": (lambda v: isinstance(v, np.ndarray), "an array"),
+}
+"""Notes that are more than shown: what each must be, and how to say that."""
 
 
 def write_note(value: Any, writer: Writer, depth: int = 0) -> Any:
@@ -25,7 +66,18 @@ def write_note(value: Any, writer: Writer, depth: int = 0) -> Any:
         return {"array": writer.array(value.astype(np.float64, copy=False))}
     if isinstance(value, (tuple, list)) and depth < _MAX_DEPTH:
         return [write_note(v, writer, depth + 1) for v in value]
+    if isinstance(value, Mapping) and depth < _MAX_DEPTH:
+        return {"table": {str(k): write_note(v, writer, depth + 1) for k, v in value.items()}}
     return repr(value)
+
+
+def read_notes(record: Record, reader: Reader) -> dict[str, Any]:
+    """All notes; those that messages are made of have the kind that they must have."""
+    notes = {key: read_note(record, key, reader) for key in record.values}
+    for key, (holds, expected) in _KINDS.items():
+        if key in notes and not holds(notes[key]):
+            raise record.refusal(key, expected)
+    return notes
 
 
 def read_note(record: Record, key: str, reader: Reader, depth: int = 0) -> Any:
@@ -38,5 +90,10 @@ def read_note(record: Record, key: str, reader: Reader, depth: int = 0) -> Any:
         return tuple(read_note(inner, k, reader, depth + 1) for k in inner.values)
     if isinstance(value, dict):
         inner = record.record(key)
+        if "table" in value:
+            if depth == _MAX_DEPTH:
+                raise damaged(record.file, f"notes with at most {_MAX_DEPTH} levels", "more")
+            entries = inner.record("table")
+            return {k: read_note(entries, k, reader, depth + 1) for k in entries.values}
         return reader.array(inner, "array") if "array" in value else inner.number("number")
     return value

@@ -20,7 +20,7 @@ from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
 from pibls.io.entries import Numbers
 from pibls.io.kinds import KNOWN, unknowns_of
-from pibls.io.notes import read_note, write_note
+from pibls.io.notes import read_notes, write_note
 from pibls.io.problem_file import parse_problem
 from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
@@ -102,8 +102,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, PointFunction]
     weights = _WEIGHTS.read(header, "weights", reader, {"n": space.columns})
     estimate = reader.part(header.record("error"), "estimate")
     history = tuple(reader.part(r, "progress") for r in header.records("history"))
-    noted = header.record("notes")
-    notes = {key: read_note(noted, key, reader) for key in noted.values}
+    notes = read_notes(header.record("notes"), reader)
     reader.finish(name)
     solution = Solution(
         problem=problem,
@@ -173,6 +172,8 @@ def _status(header: Record) -> Status:
     name = header.text("status")
     if name not in Status.__members__:
         raise header.refusal("status", f"one of {', '.join(Status.__members__)}")
+    if Status[name] is Status.UNSTABLE and "growth" not in header.record("notes").values:
+        raise header.refusal("notes", "growth, as the status UNSTABLE has it")
     return Status[name]
 
 

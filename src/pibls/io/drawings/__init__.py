@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ def read_shape(path: Any, coordinates: Any = None) -> Any:
     coordinates
         The symbols of the shape, by default those called x, y and z.
     """
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+        raise ProblemError(
+            "read_shape(path)",
+            expected="the name of a file",
+            got=repr(path)[:80],
+            remedy='Write "plate.dxf", or a pathlib.Path.',
+        )
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in (*OUTLINES, ".stl"):
@@ -53,11 +61,11 @@ def read_shape(path: Any, coordinates: Any = None) -> Any:
         if file.stat().st_size > MAX_BYTES:
             raise OSError(f"larger than {MAX_BYTES} bytes")
         content = file.read_bytes()
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
         raise ProblemError(
             "read_shape(path)",
             expected="a file that can be read",
-            got=f"{path}: {problem.strerror or problem}",
+            got=f"{str(path)[:200]}: {getattr(problem, 'strerror', None) or problem}",
             remedy="Check the name and the rights of the file.",
         ) from None
     if kind == ".stl":
