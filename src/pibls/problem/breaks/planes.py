@@ -219,7 +219,7 @@ def levels_of(g: Any, whole: bool, axis: int, place: SwitchBox) -> list[float]:
     if whole:
         first, last = float(np.ceil(finite.min())), float(np.floor(finite.max()))
         if last - first > _MOST + 1:  # a continuous function has every value between
-            return np.linspace(low, high, _MOST + 3)[1:-1].tolist()
+            return [float(level) for level in np.linspace(low, high, _MOST + 3)[1:-1]]
         targets = np.arange(first, last + 1).tolist()
     found = []
     for target in targets:
