@@ -64,8 +64,18 @@ bench-self: $(READY)
 	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/against_ngsolve.py
 
-# The figures and tables of docs/, measured again from scratch.
+# The figures and tables of docs/, measured again from scratch with the current core: the two rows of pibls in the
+# comparison, the pictures of solutions, the studies, the scratch assay, the tables of the README. Hours on one core.
 figures: $(READY)
+	$(BIN)/python -m benchmarks.run --system pibls-published --system pibls --again
+	$(BIN)/python -m benchmarks.fields
+	$(BIN)/python -m benchmarks.cold_warm
+	$(BIN)/python -m benchmarks.tolerances
+	$(BIN)/python -m benchmarks.rounding
+	$(BIN)/python -m benchmarks.assay
+	$(BIN)/python -m benchmarks.assay_holdout
+	$(BIN)/python -m benchmarks.assay_forward
+	$(BIN)/python -m benchmarks.assay --page
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/sensitivity.py --again
 	$(BIN)/python benchmarks/convergence.py

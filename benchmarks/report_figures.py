@@ -207,6 +207,37 @@ def maps(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool
     return True
 
 
+def surfaces(cases: Sequence[str], path: Path, folder: Path = fields.FIELDS) -> bool:
+    """Two coordinates: u above and u* below as surfaces; False where no arrays are stored."""
+    stored = _stored(cases, folder)
+    if not stored:
+        return False
+    plt = paper_style()
+    figure, panels = plt.subplots(
+        2, len(stored), figsize=(4.1 * len(stored), 6.6), squeeze=False, subplot_kw={"projection": "3d"},
+        layout="constrained",
+    )  # fmt: skip
+    for i, (name, found) in enumerate(stored.items()):
+        case = pibls.cases[name]
+        A, B = np.meshgrid(found["axis0"], found["axis1"], indexing="ij")
+        exact = case.exact(A, B)
+        for row, (values, words) in enumerate(((found["automatic"], "pibls, no settings"), (exact, "exact"))):
+            ax = panels[row, i]
+            ax.plot_surface(
+                A, B, values, cmap="viridis", vmin=float(exact.min()), vmax=float(exact.max()),
+                rstride=1, cstride=1, linewidth=0, antialiased=False, rasterized=True,
+            )  # fmt: skip
+            across, up = case.problem.coordinates
+            ax.set(xlabel=f"${across}$", ylabel=f"${up}$", zlabel="$u$")
+            ax.view_init(elev=28, azim=-58)
+            ax.locator_params(nbins=5)
+            ax.set_box_aspect(None, zoom=1.08)
+            letter = chr(97 + row * len(stored) + i)
+            ax.set_title(f"({letter})  {name}, {words}", loc="left", pad=0)
+    _save(plt, figure, path)
+    return True
+
+
 def _map(ax: Any, found: Mapping[str, Array], values: Array, colours: str, norm: Any) -> Any:
     # Errors of rounding size jump from point to point: they are not smoothed, the solution is.
     smooth = "gouraud" if colours == "viridis" else "nearest"

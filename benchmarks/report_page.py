@@ -28,6 +28,9 @@ th, td { text-align: left; vertical-align: top; padding: .45rem .8rem .45rem 0;
 thead th { border-bottom: 1.5px solid var(--ink); border-top: 1.5px solid var(--ink); }
 td { white-space: nowrap; }
 td:first-child { font-weight: 600; }
+/* The table of claims has sentences. */
+#claims + .wide td { white-space: normal; min-width: 9rem; }
+#claims + .wide td:nth-child(2) { min-width: 26rem; }
 /* Long words: what was chosen in a run, and the versions, fourth of seven columns. */
 details td:last-child { white-space: normal; min-width: 22rem; }
 td:nth-child(4):nth-last-child(4) { white-space: normal; min-width: 16rem; }

@@ -51,6 +51,23 @@ class Summary:
         return max((_number(r["max_error"]) for r in self.finished), default=math.inf)
 
     @property
+    def has_grid(self) -> bool:
+        """Whether every seed has been measured on the grid that includes the boundary."""
+        return bool(self.finished) and all(r.get("grid_max_error") is not None for r in self.finished)
+
+    @property
+    def grid_max_error(self) -> float:
+        return _median(r.get("grid_max_error") for r in self.finished)
+
+    @property
+    def grid_l2_error(self) -> float:
+        return _median(r.get("grid_l2_error") for r in self.finished)
+
+    @property
+    def grid_worst(self) -> float:
+        return max((_number(r.get("grid_max_error")) for r in self.finished), default=math.inf)
+
+    @property
     def seconds(self) -> float:
         return _median(r["seconds"] for r in self.finished)
 
@@ -97,6 +114,30 @@ def in_table(found: Sequence[Summary], system: str, case: str) -> Summary | None
         key=lambda s: (bool(s.finished), not s.capped, max(r["date"] for r in s.runs)),
         default=None,
     )
+
+
+def without_grid(found: Sequence[Summary]) -> dict[str, list[str]]:
+    """Systems with cells of the tables that have not been measured on the grid: the cases of these cells.
+
+    An empty list stands for all of them.
+    """
+    missing: dict[str, list[str]] = {}
+    for system in systems_in(found):
+        cells = [c for c in (in_table(found, system, case) for case in pibls.cases) if c is not None]
+        ended = [c for c in cells if c.finished]
+        absent = [c.case for c in ended if not c.has_grid]
+        if absent:
+            missing[system] = absent if len(absent) < len(ended) else []
+    return missing
+
+
+def grid_gaps(found: Sequence[Summary], titles: dict[str, str]) -> str:
+    """PINN #1, FEM P1, PIBLS (TC-9): what has no line "grid"."""
+    told = [
+        escaped(titles.get(s, s)) + (f" ({', '.join(cases)})" if cases else "")
+        for s, cases in without_grid(found).items()
+    ]
+    return ", ".join(told) or "none"
 
 
 def best(found: Sequence[Summary], case: str) -> tuple[float, float]:
@@ -209,6 +250,8 @@ def cell_text(found: Sequence[Summary], system: str, case: str, notes: Footnotes
         lines.append(measured_text(cell, best(found, case)) + marks)
         if len(cell.finished) > 1:
             lines.append(f"worst {error_text(cell.worst)} of {len(cell.finished)} seeds")
+        if cell.has_grid:
+            lines.append(f"grid {error_text(cell.grid_max_error)} / {error_text(cell.grid_l2_error)}")
         if cell.capped:
             lines.append(capped_text(cell))
         if cell.compile_seconds > 0:

@@ -4,6 +4,7 @@ python -m benchmarks.run                                    what is quick and no
 python -m benchmarks.run --full                             also what is slow; interrupt and resume at will
 python -m benchmarks.run --system fenics-p2 --case TC-5     one cell
 python -m benchmarks.run --system pibls --case TC-5 --again one cell, anew
+python -m benchmarks.run --system pibls --again --errors    errors anew, seconds as stored: on a busy machine
 python -m benchmarks.run --system pinn2 --case TC-5 --setting full --full   hours: interrupt, and say it again
 
 A long run writes its state to benchmarks/state now and then; the same command goes on from there. Each
@@ -89,6 +90,9 @@ def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--setting", help="only the setting with this label")
     parser.add_argument("--full", action="store_true", help="also the slow settings")
     parser.add_argument("--again", action="store_true", help="run also what is already there")
+    parser.add_argument(
+        "--errors", action="store_true", help="with --again: new errors, stored seconds (for a busy machine)"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--results", type=Path, default=store.RESULTS)
     parser.add_argument("--state", type=Path, default=store.STATE, help="where interrupted runs are kept")
@@ -109,7 +113,8 @@ def main(words: list[str] | None = None) -> None:
     for system in arguments.system or list(peers.MODULES):
         for case in arguments.case or list(pibls.cases):
             for run in runs_of(arguments, system, case):
-                store.add(run, arguments.results)
+                kept = store.with_older_seconds(run, arguments.results) if arguments.errors else run
+                store.add(kept, arguments.results)
                 if run["status"] != "failed":
                     forget(run, arguments.state)
                 print(told(run), flush=True)

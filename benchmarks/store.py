@@ -13,7 +13,11 @@ STATE = Path(__file__).resolve().parent / "state"
 
 Run = dict[str, Any]
 """system, case, setting, table, seed, status ("ok", "capped", "cannot", "failed", "missing"), max_error,
-l2_error, seconds, compile_seconds, settings, facts, note, versions, threads, machine, date, command."""
+l2_error, grid_max_error, grid_l2_error, seconds, compile_seconds, settings, facts, note, versions, threads,
+machine,
+date, command. Errors of a grid are absent from runs before 2026-11-18. ``timed``: the version and date of
+the seconds,
+where the errors are newer."""
 
 
 def path_of(system: str, case: str, folder: Path = RESULTS) -> Path:
@@ -55,3 +59,13 @@ def add(run: Run, folder: Path = RESULTS) -> None:
     beside = path.with_suffix(".tmp")
     beside.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n")
     os.replace(beside, path)
+
+
+def with_older_seconds(run: Run, folder: Path = RESULTS) -> Run:
+    """A new run with the seconds of the stored one, if there is one that ended."""
+    for old in read(run["system"], run["case"], folder):
+        if key(old) == key(run) and old["seconds"] is not None and run["seconds"] is not None:
+            said = {"version": old["versions"].get("pibls", ""), "date": old["date"]}
+            kept = {name: old[name] for name in ("seconds", "compile_seconds", "note")}
+            return {**run, **kept, "timed": old.get("timed", said)}
+    return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def rough_problem(size: float) -> pibls.Problem:
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("method", [pibls.NLSQPerturb(rounds=0), pibls.TrustRegion()])
-def test_a_residual_left_by_the_basis_is_unresolved_in_any_units(size: float, method: object) -> None:
+def test_a_residual_left_by_the_basis_is_unresolved_in_any_units(size: float, method: Any) -> None:
     with pytest.warns(pibls.ConvergenceWarning):
         found = pibls.solve(
             rough_problem(size), basis=pibls.Broad(4, 3, scale=2.0), points=pibls.Points(60, 2), method=method

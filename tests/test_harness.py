@@ -70,6 +70,60 @@ def test_the_worker_judges_on_held_out_points(monkeypatch: pytest.MonkeyPatch, c
     assert {"versions", "threads", "machine", "date", "command"} <= set(runs[0])
 
 
+def test_errors_on_the_grid_include_the_boundary(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """An error at the end points alone is seen on the grid, not inside."""
+
+    class AtTheEnds(Made):
+        def run(self, task: Task) -> Outcome:
+            x = task.points[:, 0]
+            return Outcome(task.case.exact(*task.points.T) + ((x == 0) | (x == 1)), 0.5)
+
+    monkeypatch.setattr(peers, "adapter", lambda name: AtTheEnds())
+    with TemporaryDirectory() as state:
+        monkeypatch.setattr("sys.argv", ["worker", "made", "TC-1", "--state", state])
+        worker.main()
+    run = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert run["max_error"] == 0
+    assert run["grid_max_error"] == 1
+    assert run["grid_l2_error"] == pytest.approx(np.sqrt(2 / 5000))
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("TC-1", 5000), ("TC-2", 1000), ("TC-5", 71**2), ("TC-10", 5000)]
+)
+def test_the_grid_is_as_fine_as_that_of_the_authors(name: str, count: int) -> None:
+    case = pibls.cases[name]
+    points = worker.grid(case)
+    assert len(points) == count
+    bounds = np.asarray(case.problem.domain.bounds, dtype=float)
+    assert np.array_equal(points.min(axis=0), bounds[:, 0])
+    assert np.array_equal(points.max(axis=0), bounds[:, 1])
+
+
+def test_new_errors_may_keep_stored_seconds(tmp_path: Path) -> None:
+    old = {
+        "system": "s",
+        "case": "TC-1",
+        "setting": "a",
+        "seed": 0,
+        "status": "ok",
+        "seconds": 1.0,
+        "note": "",
+        "compile_seconds": 0.0,
+        "versions": {"pibls": "0.1.0"},
+        "date": "2026-11-16",
+    }
+    store.add(old, tmp_path)
+    new = {**old, "seconds": 9.0, "max_error": 1e-3, "versions": {"pibls": "0.2.0"}, "date": "2026-11-18"}
+    kept = store.with_older_seconds(new, tmp_path)
+    assert (kept["seconds"], kept["max_error"], kept["date"]) == (1.0, 1e-3, "2026-11-18")
+    assert kept["timed"] == {"version": "0.1.0", "date": "2026-11-16"}
+    store.add(kept, tmp_path)
+    again = store.with_older_seconds({**new, "seconds": 7.0}, tmp_path)
+    assert (again["seconds"], again["timed"]) == (1.0, kept["timed"])
+    assert store.with_older_seconds({**new, "seed": 5}, tmp_path)["seconds"] == 9.0
+
+
 def test_slow_settings_are_for_the_full_benchmark(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     assert [r["setting"] for r in done("TC-1", ["--full"], monkeypatch, capsys)] == ["a", "a", "b"]
 

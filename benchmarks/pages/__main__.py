@@ -1,8 +1,9 @@
 """All pages that are made from stored data, written: `python -m benchmarks.pages`.
 
 docs/ablation.md, docs/sensitivity.md, docs/cost.md, docs/theory.md, docs/cases.md, docs/paper.md, the
-reading, the PIELM page, those on shapes and on hard problems, the report, the table of the README, what
-docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or measured.
+reading, the PIELM page, those on shapes and on hard problems, the scratch assay, the report, the table of the
+README, what docs/fit.md says about peers and docs/trust.md about two lists of problems. Nothing is solved or
+measured.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.pages import (
     assay,
     cases,
     checklist,
+    claims,
     cost,
     fit,
     hard_cells,
@@ -46,7 +48,8 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/migrating_cells.md": assay.text,
         "docs/trust.md": lists.text,
         "docs/cases.md": lambda: cases.text(found),
-        "docs/paper.md": checklist.text,
+        "docs/paper.md": lambda: checklist.text(found),
+        "docs/benchmarks/claims.md": lambda: claims.text(found),
         "docs/benchmarks/reading.md": lambda: reading.text(found),
         "docs/benchmarks/pielm-and-the-paper.md": lambda: pielm.text(found),
         "README.md": lambda: readme.text(found),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages.text import filled, template
-from benchmarks.report_tables import table
+from benchmarks import peers
+from benchmarks.pages import claims
+from benchmarks.pages.reading import ALL, Cells
+from benchmarks.pages.text import filled, names, span, template
+from benchmarks.report_tables import Summary, grid_gaps, table
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "docs/data/checklist.json"
@@ -46,12 +50,12 @@ def absent(place: str) -> str | None:
     return None
 
 
-def link(place: str) -> str:
+def link(place: str, page: Path = PAGE) -> str:
     """A place in docs/ as a link from the page; elsewhere its name."""
     path, _, anchor = place.partition("#")
     short = Path(path).name
     if path.startswith("docs/"):
-        target = os.path.relpath(ROOT / path, PAGE.parent) + (f"#{anchor}" if anchor else "")
+        target = os.path.relpath(ROOT / path, page.parent) + (f"#{anchor}" if anchor else "")
         return f"[{short}]({target})"
     return f"`{place.removeprefix('src/')}`"
 
@@ -73,5 +77,27 @@ def parts() -> str:
     return "\n\n".join(texts)
 
 
-def text() -> str:
-    return filled(template("checklist"), {"parts": parts()})
+def text(found: Sequence[Summary]) -> str:
+    made = table(claims.HEADER, claims.rows(found, link))
+    return filled(template("checklist"), {"parts": parts(), "claims": made, "stored": stored(found)})
+
+
+def stored(found: Sequence[Summary]) -> str:
+    """Which cells of PINN #2 ran at full length, which were capped, and how many seeds there are."""
+    cells, titles = Cells(found), {n: peers.adapter(n).title for n in peers.MODULES}
+    whole = [c for c in ALL if cells.has("pinn2", c) and not cells("pinn2", c).capped]
+    capped = [c for c in ALL if cells.has("pinn2", c) and cells("pinn2", c).capped]
+    seeds = {len(cells("pinn2", c).finished) for c in ALL}
+    runs = [r for c in ALL for r in cells("pibls-published", c).finished]
+    timed = sorted({r.get("timed", {}).get("version", r["versions"]["pibls"]) for r in runs})
+    errors = sorted({r["versions"]["pibls"] for r in runs})
+    return " ".join(
+        [
+            f"PINN #2 is stored at full length on {names(whole)}, with {span(seeds)} seed each; on",
+            f"{names(capped)} only runs that were ended by a time limit are stored, and their cells say so.",
+            "Errors on the grid of the paper, which includes the boundary, are not stored for",
+            f"{grid_gaps(found, titles)}: these were not repeated on this machine. Errors of PIBLS as",
+            f"published are of version {names(errors)}, its seconds of version {names(timed)}, measured on",
+            "a quieter machine. Times under load are longer, so that the stored ones were kept.",
+        ]
+    )
