@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 ATTACKS = (
     "__import__('os').system('true')",
@@ -168,6 +169,43 @@ value = "cos(2*pi*x)"
 initial = "v"
 value = 0
 """,
+    """unknowns = ["u"]
+equations = ["u_xx + u_yy = if(inside(hole), 1, -1)"]
+[shapes]
+plate = { box = { x = [0, 2], y = [0, 1] } }
+hole = { disk = { center = { x = 0.5, y = 0.5 }, radius = 0.2 } }
+slot = { shape = "hole", scaled = 0.5, turned = "pi/4", moved = [0.9, 0] }
+part = { polygon = { coordinates = ["x", "y"], vertices = [[0, 0], [1, 0], [0, 1]] } }
+[domain]
+shape = "plate - (hole | slot)"
+[[conditions]]
+neumann = "u"
+value = 1
+on = "hole"
+[[conditions]]
+dirichlet = "u"
+value = 0
+""",
+    """unknowns = ["u"]
+equations = ["u_xx + u_yy + u_zz = 1"]
+domain = { shape = "body" }
+shapes = { body = { ball = { center = { x = 0, y = 0, z = 0 }, radius = 2 } } }
+conditions = [{ dirichlet = "u", value = 0 }]
+""",
+    """equations = ["u_t = -k*u"]
+domain = { t = [0, 2] }
+conditions = [{ initial = "u", value = 1 }]
+[parameters]
+k = 1.0
+[[data]]
+file = "measured.csv"
+points = { t = "hours" }
+values = ["first", "second"]
+sigma = 0.1
+where = { hours = [0.1, 2] }
+[fit]
+unknown = { k = [0, 10] }
+""",
 )
 
 _NAMES = ("x", "y", "t", "u", "v", "k", "u_x", "u_xx", "v_xy", "u_t", "pi", "e", "w")
@@ -175,9 +213,11 @@ _FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "sign", "tanh", 
               "erf", "heaviside", "laplacian", "dn", "gamma", "sinh", "acosh", "hold", "grad",
               "div")  # fmt: skip
 _NUMBERS = ("0", "1", "2", "3", "-1", "1/2", "0.1", "1e-3", "7", "10", "100", "0.30000000000000004", "1e300")
+_VALUE = re.compile(r'"[^"\n]*"|(?<=[ \[])-?\d+(?:\.\d+)?(?:e-?\d+)?')
 _PIECES = ("(", ")", "[", "]", ",", "+", "-", "*", "/", "^", "**", "=", "<", ">=", "!=", " and ", " or ",
            "not ", "_", ".", "e", "1", "x", "u", "'", '"', ";", "\n", "\\", "{", "}", "#", "\x00", "é", "²",
-           "if(", "diff(", "max(", "true", "9^9", "1e308", "::", "x_", "u_x")  # fmt: skip
+           "if(", "diff(", "max(", "true", "9^9", "1e308", "1e300",
+           "1e-300", "-1", "::", "x_", "u_x")  # fmt: skip
 
 
 def expression(rng: random.Random, depth: int) -> str:
@@ -229,6 +269,24 @@ def mutated(text: str, rng: random.Random) -> str:
                 text = (
                     text[:at] + chr(rng.choice((rng.randrange(128), rng.randrange(0x3000)))) + text[at + 1 :]
                 )
+    return text
+
+
+def altered(text: str, rng: random.Random) -> str:
+    """A problem file that is still TOML: one or two of its numbers and texts are others."""
+    for _ in range(rng.randint(1, 2)):
+        found = list(_VALUE.finditer(text))
+        value = rng.choice(found)
+        if value.group().startswith('"'):
+            new = rng.choice(
+                (expression(rng, 2), rng.choice(found).group().strip('"'), rng.choice(SENTENCES))
+            )
+            new = f'"{new}"'
+        else:
+            new = rng.choice(
+                ("0", "-1", "1e300", "1e-300", "1e80", "nan", "inf", "true", "[]", "{}", '"x"', "7")
+            )
+        text = text[: value.start()] + new + text[value.end() :]
     return text
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.cache import clear_cache
 
-from benchmarks.fuzz_inputs import CORPUS, FILES, SHORT, expression, mutated, noise
+from benchmarks.fuzz_inputs import CORPUS, FILES, SHORT, altered, expression, mutated, noise
 from pibls.errors import ProblemError
 from pibls.io import parse_problem
 from pibls.text import Names, Scribe, parse_equations, parse_relation
@@ -132,7 +132,8 @@ def run(count: int, seed: int, write_every: int = 10, file_every: int = 100) -> 
 def _fill(tally: Tally, count: int, rng: random.Random, write_every: int, file_every: int) -> None:
     for i in range(count):
         if i % file_every == 0:
-            tally.add(mutated(rng.choice(FILES), rng), read_file)
+            change = mutated if rng.random() < 0.5 else altered
+            tally.add(change(rng.choice(FILES), rng), read_file)
             continue
         kind = rng.random()
         if kind < 0.45:
@@ -187,13 +188,14 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--files-every", type=int, default=100, help="one input in so many is a problem file")
     parser.add_argument("--atheris", action="store_true", help="coverage-guided, needs atheris")
     options, further = parser.parse_known_args()
     if options.atheris:
         run_atheris(options.count, [f"-seed={options.seed + 1}", *further])
         return
     began = time.perf_counter()
-    tally = run(options.count, options.seed)
+    tally = run(options.count, options.seed, file_every=options.files_every)
     sys.stdout.write(f"{tally.report()}\n{time.perf_counter() - began:.0f} s\n")
 
 
