@@ -16,6 +16,7 @@ from pibls.patience import asked
 from pibls.search.attempt import Attempt
 from pibls.search.boxed import boxed_in
 from pibls.search.budget import Budget, OutOfTimeError, Progress
+from pibls.search.judging.agreement import are_the_same
 from pibls.search.judging.bench import Bench
 from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate
 from pibls.search.plan import Offer, Plan
@@ -51,6 +52,8 @@ class Search:
     awaited: Plan | None = None
     """What mostly ends it: all that divides the domain, and takes a while to import, is not asked before."""
     weak: Plan | None = None
+    _minima: list[Attempt] = field(default_factory=list)
+    """Where Newton's method ended with a residual that is left everywhere."""
     lost: str = ""
     """Why the engine was lost, if it was."""
 
@@ -232,6 +235,9 @@ class Search:
                 )
             plan.hear_of(self.found)
             self._advance(plan)
+            if self._stays_at_a_minimum(plan):
+                self.status, self.winner = Status.NO_SOLUTION, plan
+                return
             at_floor = plan.status is Status.FLOOR and plan.excess(_of(plan), plan.error) < (
                 math.inf if plan.is_last_word else self.bench.limits.small
             )
@@ -254,6 +260,26 @@ class Search:
             plan.status = Status.MEMORY_LIMIT
             with suppress(MemoryError):
                 plan.conclude()
+
+    def _stays_at_a_minimum(self, plan: Plan) -> bool:
+        """Whether Newton's method ended at one local minimum of the residual in three spaces.
+
+        A minimum that stays where it is, and stays as high, when functions are added is one of the equations
+        and not of a basis; what is merely not resolved changes, or is left in a few places.
+        """
+        bench = self.bench
+        alone = bench.evolution is not None or bench.pieced is not None
+        if bench.lowered.is_linear or alone or not plan.seen:
+            return False
+        now = plan.seen[-1]
+        if now.outcome.status is not Status.STALLED or not now.relative > bench.limits.contradiction:
+            return False
+        worst = max(now.residuals.values(), key=lambda n: n.relative)
+        if worst.rms < 0.1 * worst.max or any(now is other for other in self._minima):
+            return False
+        same = [other for other in self._minima if are_the_same(now, other, bench.limits.settled)]
+        self._minima.append(now)
+        return len({a.space.columns for a in (now, *same)}) >= LOOP.minima
 
     def _is_stuck(self, offers: list[tuple[Plan, Offer]]) -> bool:
         """Whether all that is left found nothing, and has no hope or would only find the same again."""
