@@ -151,7 +151,8 @@ def measure(case: Case, store: Store, key: str | None = None) -> None:
     for label in variants(basis, basis.scale):
         if label not in found["best"]:
             scale = best_scale(case, label, store, found)
-            errors = measured(case, variants(basis, scale)[label], SEEDS)
+            known = found["errors"][label] if scale == basis.scale else None
+            errors = known or measured(case, variants(basis, scale)[label], SEEDS)
             found["best"][label] = {"scale": scale, "errors": errors}
             store.write()
 

@@ -140,9 +140,7 @@ def _fewer(data: Data) -> str:
         c for c, f in data.items() if any(len(b["errors"]) < len(ablation.SEEDS) for b in f["best"].values())
     ]
     left = [c for c, f in data.items() if any(v not in f["best"] for v in (*FEATURES, *BROAD))]
-    out = (
-        f" On {names(few)} the search has one seed, and the cells of the broad variants three." if few else ""
-    )
+    out = f" On {names(few)} some searches have one seed, and their cells three." if few else ""
     return out + (f" Some variants were not searched on {names(left)}." if left else "")
 
 
