@@ -59,7 +59,8 @@ class RowBatch:
     def values(self, w: Array) -> Array:
         """v: the nonlinear jets of the function with coefficients w."""
         split = np.split(w, self.ends[:-1])
-        return np.sum([part.values(x) for part, x in zip(self.parts, split, strict=True)], axis=0)
+        found = [part.values(x) for part, x in zip(self.parts, split, strict=True)]
+        return np.asarray(np.sum(found, axis=0))
 
     def target(self, v: Array) -> Array:
         """b of the system linearised about v."""
