@@ -164,9 +164,8 @@ class Solid(Shape):
         order = order[~outside[order]]
         triangles, points = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         values, starts = np.unique(number[order], return_index=True)
-        if not len(order):
-            return triangles[0], points[0]
-        for value, members in zip(values, np.split(order, starts[1:]), strict=True):
+        parts = np.split(order, starts[1:]) if len(order) else []
+        for value, members in zip(values, parts, strict=True):
             here = table[value]
             triangles.append(np.tile(here, len(members)))
             points.append(np.repeat(members, len(here)))
