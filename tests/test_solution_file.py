@@ -344,7 +344,7 @@ def test_notes_are_kept(tmp_path: Path) -> None:
     assert equal(loaded.notes.pop("cell_errors"), notes.pop("cell_errors"))
     assert equal(loaded.notes.pop("counts"), np.arange(3.0))
     assert notes.pop("counts") is not None
-    assert loaded.notes == {**notes, "other": "{'a': 1}"}
+    assert loaded.notes == notes
     assert "It ends at 0.5: it was interrupted there." in loaded.explanation
 
 
