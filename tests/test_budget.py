@@ -132,6 +132,7 @@ def _kinds() -> dict[str, pibls.Problem]:
     one, flat = sp.Function("u")(x), sp.Function("u")(x, y)
     lines, plane = sp.Function("u")(x, t), sp.Function("u")(x, y, t)
     a, b = (sp.Function(name)(x, y) for name in "ab")
+    left, right = (sp.Function(name)(x) for name in ("left", "right"))
     corner = pibls.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
     jump = sp.Piecewise((9, (x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.04), (1, True))
     elastic = [3 * a.diff(x, 2) + a.diff(y, 2) + 2 * b.diff(x, y) + 1, b.diff(x, 2) + 3 * b.diff(y, 2) + a**3]
@@ -153,6 +154,10 @@ def _kinds() -> dict[str, pibls.Problem]:
         "an orbit": pibls.Problem(
             pibls.Interval(x, 0, 50), [one.diff(x, 2) + sp.sin(one)],
             [pibls.Initial(one, 1), pibls.Initial(one.diff(x), 0)],
+        ),
+        "terms that are infinite at equal constants": pibls.Problem(
+            pibls.Interval(x, 0, 50), [left.diff(x) - 1 / (left - right), right.diff(x) + 1 / (left - right)],
+            [pibls.Initial(left, 2), pibls.Initial(right, 1)],
         ),
     }  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,14 @@ def test_a_door_and_its_room_have_one_signature(name: str) -> None:
 def test_every_public_name_exists() -> None:
     for name in pibls.__all__:
         assert getattr(pibls, name) is not None
+
+
+def test_a_star_import_needs_no_optional_package() -> None:
+    without = "import sys; sys.modules['sklearn'] = None"
+    code = f"{without}; from pibls import *; import pibls as p; p.BroadRegressor"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "needs scikit-learn" in done.stderr.splitlines()[-1]
 
 
 def test_unknown_attribute_is_an_attribute_error() -> None:

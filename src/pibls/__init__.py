@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pibls.incremental import IncrementalBroad
     from pibls.io import load
     from pibls.io.drawings import read_shape
-    from pibls.learn import BroadRegressor
+    from pibls.learn import BroadRegressor as BroadRegressor
     from pibls.linalg import SVD, PivotedQR, RidgeQR
     from pibls.problem import (
         Condition,
@@ -88,15 +88,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_LATER})
 
 
+# Without BroadRegressor: `from pibls import *` must not need scikit-learn.
 __all__ = [
     "SVD",
     "Ball",
     "Box",
     "Broad",
-    "BroadRegressor",
     "BroadWeights",
     "Condition",
     "ConvergenceWarning",

@@ -74,6 +74,10 @@ class Attempt:
         return np.asarray(np.abs(self.values).max(axis=1, initial=0.0))
 
 
+NEWTON = GaussNewton(rounds=0)
+"""What solves a nonlinear system where no method is given."""
+
+
 def attempt(
     bench: Bench,
     spec: Choice,
@@ -86,11 +90,13 @@ def attempt(
     probe: bool = False,
     quickly: bool = False,
     judged: bool = True,
+    newton: GaussNewton = NEWTON,
 ) -> Attempt:
     """Draw the space, assemble, solve and judge. ``key`` names the random stream.
 
-    ``probe`` asks whether the problem leaves anything undetermined; ``quickly`` gives up where a plain
-    descent finds nothing; without ``judged`` it has no residuals.
+    Without a ``method``, ``newton`` starts from the data or from a constant. ``probe`` asks whether the
+    problem leaves anything undetermined; ``quickly`` gives up where a plain descent finds nothing; without
+    ``judged`` it has no residuals.
     """
     began = time.perf_counter()
     lowered, inversion = bench.lowered, None
@@ -102,10 +108,8 @@ def attempt(
     with sensible_threads(spec.size * lowered.unknowns), np.errstate(over="ignore", invalid="ignore"):
         space = drawn(spec, bench, key)
         system = tied(system_in(bench, space, points, key, inversion), spec, lowered.unknowns)
-        plain = GaussNewton(rounds=0)
-        outcome = _solve(
-            system, bench, method, start, guess, key, replace(plain, continuation=0) if quickly else plain
-        )
+        plain = replace(newton, continuation=0) if quickly else newton
+        outcome = _solve(system, bench, method, start, guess, key, plain)
         full = replace(outcome, w=system.full(outcome.w))
         found, values = judge(bench, space, full.w) if judged else ({}, np.empty((lowered.unknowns, 0)))
         residuals = norms_by_name(found)

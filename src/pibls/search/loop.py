@@ -168,9 +168,8 @@ class Search:
             # A few waves, whatever they are worth: there is always an answer, with what it is worth.
             few = min(LOOP.few * self.bench.lowered.unknowns, self.budget.max_nodes)
             free = replace(self.budget, time_limit=None, max_nodes=few)
-            waves = WavePlan(
-                self.bench, free, method=GaussNewton(rounds=0, continuation=0, max_steps=LOOP.steps)
-            )
+            newton = GaussNewton(rounds=0, continuation=0, max_steps=LOOP.steps)
+            waves = WavePlan(self.bench, free, newton=newton)
             least = waves.least_nodes
             if least > self.budget.max_nodes:
                 raise ProblemError(

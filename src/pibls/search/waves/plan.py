@@ -15,7 +15,7 @@ import numpy as np
 
 from pibls.basis.scale import scale_for
 from pibls.diagnose.coverage import bare, unbegun
-from pibls.search.attempt import Attempt, attempt, misfits
+from pibls.search.attempt import NEWTON, Attempt, attempt, misfits
 from pibls.search.judging.agreement import are_the_same, compared
 from pibls.search.judging.estimate import at_least, compare, estimated
 from pibls.search.judging.probe import left_over
@@ -26,7 +26,7 @@ from pibls.search.thresholds import WAVES
 from pibls.search.waves.coupled import coupled
 from pibls.search.waves.family import WaveFamily
 from pibls.search.work import dense
-from pibls.solver import Method
+from pibls.solver import GaussNewton, Method
 from pibls.space import Choice, Space
 from pibls.status import Status
 from pibls.system.points import Points
@@ -38,6 +38,7 @@ class WavePlan(Plan):
 
     points: Points | None = None
     method: Method | None = None
+    newton: GaussNewton = NEWTON
     guess: Space | None = None
     family: WaveFamily | PieceFamily = field(default_factory=lambda: WaveFamily((1.0,)))
     last: Attempt | None = None
@@ -248,7 +249,7 @@ class WavePlan(Plan):
         bench = replace(self.bench, extra=extra) if self.extra else self.bench
         found = attempt(
             bench, spec, self.points, self.method, self._key, start, self.guess, probe=probe, judged=judged,
-            quickly=self.bench.evolution is not None,
+            quickly=self.bench.evolution is not None, newton=self.newton,
         )  # fmt: skip
         self.budget.charge(self, found.work, found.seconds)
         if judged:
