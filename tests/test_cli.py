@@ -95,8 +95,9 @@ def test_check_names_the_sides_without_a_condition(poisson: Path) -> None:
     text = poisson.read_text()
     poisson.write_text(text[: text.rindex("[[conditions]]")] + text[text.index("[solve]") :])
     code, said = run("check", str(poisson))
-    assert code == 0
+    assert code == 2
     assert "where y = 1.5708" in said
+    assert "underdetermined, missing a condition where y = 1.5708" in said
 
 
 @pytest.mark.parametrize("name", ["a.bmp", "picture", "nowhere/a.png"])
