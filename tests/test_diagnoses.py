@@ -306,16 +306,17 @@ def test_values_that_clash(gap: float, clash: bool) -> None:
 
 @pytest.mark.parametrize(("left", "clash"), [(1e-12, False), (1e-7, True)])
 def test_what_is_zero_beside_what_stands_elsewhere(left: float, clash: bool) -> None:
-    here = [{x: 0.0}, {x: 0.5}, {x: 0.9}]
+    here: Any = [{x: 0.0}, {x: 0.5}, {x: 0.9}]
+    problem = poisson(BOX)
     for where in (0.5, 0.9):
         bump = sp.Piecewise((1, sp.Abs(x - where) < 0.1), (0, True))
-        assert corners._is_nonzero(sp.Float(left) + bump, (sp.Float(left),), here) is clash  # type: ignore[arg-type]
+        assert corners._is_nonzero(problem, sp.Float(left) + bump, (sp.Float(left),), here) is clash
 
 
 def test_terms_are_looked_at_on_the_way_to_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
-    def nonzero(e: Any, terms: Any, here: Any, least: float = 0.0) -> bool:
+    def nonzero(problem: Any, e: Any, terms: Any, here: Any, least: float = 0.0) -> bool:
         seen.extend(here[1:])
         return False
 

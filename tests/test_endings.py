@@ -353,14 +353,15 @@ def test_what_is_stable_is_not_called_unstable() -> None:
     walls, start = pibls.Dirichlet(w, 0), pibls.Initial(w, sp.sin(sp.pi * x))
     rest, wrap = pibls.Initial(w.diff(t), 0), pibls.Periodic(w, x)
     last = pibls.Condition(sp.Eq(w, sp.sin(sp.pi * x)), on=sp.Eq(t, 1))
-    for equation, conditions in [
+    stable: list[tuple[Any, list[Any]]] = [
         (w.diff(t) - w.diff(x, 2) - 1000 * w, [walls, start]),
         (w.diff(t) + w.diff(x, 2) / 9, [walls, last]),
         (w.diff(t, 2) + w.diff(t) - w.diff(x, 2) - w, [walls, start, rest]),
         (w.diff(t, 2) + w.diff(x, 4), [wrap, start, rest]),
         (w.diff(t) + w.diff(x, 2) + w.diff(x, 4) / 1000, [wrap, start]),
         (w.diff(t) + w.diff(x, 3), [wrap, start]),
-    ]:
+    ]
+    for equation, conditions in stable:
         problem = pibls.Problem(line, [equation], conditions)
         assert growth_of(lower(problem), problem.domain) is None
 

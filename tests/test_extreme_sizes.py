@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -43,7 +46,7 @@ def test_a_ball_in_a_problem_file(radius: str) -> None:
         lambda: pibls.Disk((x, y), (0, 0), 1).moved(1e100, 0),
     ],
 )
-def test_shapes_of_extreme_sizes(make: object) -> None:
+def test_shapes_of_extreme_sizes(make: Callable[[], object]) -> None:
     with pytest.raises(pibls.ProblemError, match=r"(a size|a number) (from|between) .*1e\+70.*other units"):
         make()
 
@@ -56,15 +59,16 @@ def test_a_shape_of_ones_own_with_extreme_bounds() -> None:
         def interior(self, n: int, rng: np.random.Generator) -> np.ndarray:
             return rng.random((n, 1))
 
-        def boundary(self, n: int, rng: np.random.Generator) -> tuple:
+        def boundary(self, n: int, rng: np.random.Generator) -> Any:
             return np.zeros((n, 1)), -np.ones((n, 1)), (self,) * n
 
         def contains(self, X: np.ndarray) -> np.ndarray:
             return X[:, 0] >= 0
 
+    own: Any = Own()
     u = sp.Function("u")(x)
     with pytest.raises(pibls.ProblemError, match=r"bounds: expected a number between -1e\+70 and 1e\+70"):
-        pibls.Problem(Own(), [u.diff(x, 2) - 1], [pibls.Dirichlet(u, 0)])
+        pibls.Problem(own, [u.diff(x, 2) - 1], [pibls.Dirichlet(u, 0)])
 
 
 @pytest.mark.parametrize("length", [1e-60, 1e60])

@@ -264,7 +264,11 @@ def test_jumps_are_located_to_the_last_digit() -> None:
             for a in low + length * rng.uniform(0, 0.9, int(rng.integers(1, 6)))
         ]
         f, wave = schedule(pulses), rng.uniform(0, 60) / length
-        jumps = found(lambda s, f=f, wave=wave: f(s) + np.sin(wave * s), low, low + length)
+
+        def waving(s: Any, f: Callable[[Any], Any] = f, wave: float = wave) -> Any:
+            return f(s) + np.sin(wave * s)
+
+        jumps = found(waving, low, low + length)
         wanted = np.sort([v for _, a, b in pulses for v in (a, b) if v < low + length])
         assert len(jumps.levels) == len(wanted)
         assert np.all(np.abs(np.array(jumps.levels) - wanted) <= np.spacing(np.abs(wanted)))

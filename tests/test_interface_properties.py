@@ -190,7 +190,7 @@ def _beam_is_solved(beam: tuple[Layers, dict[str, tuple[int, ...]]]) -> None:
     check(solution, {w: exact[0], T: exact[4]}, (X,), TOL)
 
 
-def _cases(many: int) -> Any:
+def _cases(many: int) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=many, deadline=None, derandomize=True, database=None, suppress_health_check=checks

@@ -50,7 +50,7 @@ def layer() -> pibls.Problem:
     return pibls.Problem(pibls.Box({x: (0, 1), y: (0, 1)}), [equation], [pibls.Dirichlet(u, exact)])
 
 
-def interrupted(act: Callable[[], None], *, after: int = 2) -> tuple[pibls.Solution, int]:
+def interrupted(act: Callable[[], object], *, after: int = 2) -> tuple[pibls.Solution, int]:
     """A solve in whose callback something is done, and how often that was called after it."""
     calls = 0
 
@@ -67,7 +67,7 @@ def interrupted(act: Callable[[], None], *, after: int = 2) -> tuple[pibls.Solut
 
 
 def test_an_interruption_that_a_finalizer_drops_ends_the_solve(dropped: list[Any]) -> None:
-    solution, later = interrupted(lambda: Interrupting().__class__)
+    solution, later = interrupted(lambda: type(Interrupting()))
     assert [type(e.exc_value) for e in dropped] == [KeyboardInterrupt]
     assert solution.status is pibls.Status.INTERRUPTED
     assert later == 0, "the next check raises it, before another attempt has ended"
@@ -95,7 +95,7 @@ def test_an_exception_of_ones_own_handler_is_raised(dropped: list[Any]) -> None:
     signal.signal(signal.SIGINT, raising)
     try:
         with pytest.raises(OwnError):
-            interrupted(lambda: Interrupting().__class__)
+            interrupted(lambda: type(Interrupting()))
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert len(dropped) == 1

@@ -7,6 +7,7 @@ import math
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def saved(folder: Path, name: str, content: str) -> Path:
     return path
 
 
-def read_in_time(path: Path) -> object:
+def read_in_time(path: Path) -> Any:
     began = time.process_time()
     shape = pibls.read_shape(path)
     assert time.process_time() - began < LIMIT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -13,7 +15,7 @@ x, t = sp.symbols("x t")
 u = sp.Function("u")(x, t)
 
 
-def masked(values: object, mask: object) -> np.ma.MaskedArray:
+def masked(values: Any, mask: Any) -> Any:
     return np.ma.array(values, mask=mask, dtype=float)
 
 

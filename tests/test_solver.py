@@ -83,6 +83,9 @@ class Circle:
     def level(self, u: float) -> Array:
         return np.array([u, 0.5 * u])
 
+    def linear_part(self) -> tuple[Array, Array]:
+        return self.linearise(np.zeros(2))
+
     def linearise(self, v: Array) -> tuple[Array, Array]:
         J = self.jacobian(v)
         return J, J @ v - self.residual(v)

@@ -63,7 +63,7 @@ def _on_a_line(problem: Problem, lowered: LoweredProblem) -> list[str]:
     given = 0
     for residual in lowered.residuals:
         if not residual.region.is_inside:
-            held = [probed(face, [residual.region], rng)[1].any() for face in faces_of(problem.domain)]
+            held = [bool(probed(face, [residual.region], rng)[1].any()) for face in faces_of(problem.domain)]
             given += 1 if residual.region.sites > 1 else max(sum(held), 1)
     needed = sum(orders)
     return [f"{needed - given} more of {needed} conditions"] if given < needed else []
