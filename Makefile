@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick slow lint package mutants bench bench-full bench-self figures pages gallery docs clean
+.PHONY: demo test quick slow long lint package mutants bench bench-full bench-self figures pages gallery docs clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py
@@ -12,12 +12,15 @@ demo: $(READY)
 # One BLAS thread per test process: two processes with two threads each wait for one another.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --durations=10
 
-# All of them; the slow ones are named in tests/conftest.py.
+# All but the property tests with hundreds of problems; the slow and the long ones are named in tests/conftest.py.
 test: $(READY)
-	$(PYTEST)
+	$(PYTEST) -m "not long"
 
 quick: $(READY)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not long"
+
+long: $(READY)
+	$(PYTEST) -m long
 
 slow: $(READY)
 	$(PYTEST) -m slow

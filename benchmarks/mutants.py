@@ -375,7 +375,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="only changes whose name or file contains this")
     parser.add_argument("--lines", action="store_true", help="only lines of the core, no thresholds")
-    parser.add_argument("--select", default="not slow", help="pytest -m")
+    parser.add_argument("--select", default="not slow and not long", help="pytest -m")
     parser.add_argument("--tests", nargs="*", default=[], help="only these files of tests")
     parser.add_argument("--seconds", type=float, default=1e9, help="of tests for each change, at most")
     parser.add_argument("--again", action="store_true", help="look anew who reads what")

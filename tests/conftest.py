@@ -24,8 +24,6 @@ SLOW = (
     "tests/test_damaged_files.py::test_every_byte_counts",  # 4
     "tests/test_engine.py::test_the_same_bits",  # 40, 35
     "tests/test_engine.py::test_the_whole_way",  # 36
-    "tests/test_interface_coupling.py::test_all_kinds_elsewhere",  # 72 problems of 2 s
-    "tests/test_interface_properties.py::test_many",  # 300 and 150 problems
     "tests/test_interface_evolutions.py::test_evolution[nernst",
     "tests/test_interface_evolutions.py::test_evolution[vibrating",
     "tests/test_interface_evolutions.py::test_evolution[waves",
@@ -34,19 +32,27 @@ SLOW = (
     "tests/test_text_attacks.py::test_any_text_is_read_or_refused",
     "tests/test_text_attacks.py::test_a_short_run_of_the_long_fuzz",
     "tests/test_text_attacks.py::test_nothing_is_run_whatever_is_read",
-    "tests/test_function_jumps.py::test_hundreds",
-    "tests/test_function_jumps.py::test_many_schedules",
     "tests/test_peers_",
     "tests/test_scaling.py",
     "tests/test_studies.py",
 )
 """Beginnings of the names of the tests that `make quick` leaves out."""
 
+LONG = (
+    "tests/test_interface_coupling.py::test_all_kinds_elsewhere",  # 72 problems of 2 s
+    "tests/test_interface_properties.py::test_many",  # 300 and 150 problems
+    "tests/test_function_jumps.py::test_hundreds",  # 300 problems
+    "tests/test_function_jumps.py::test_many_schedules",  # 150 and 60 problems
+)
+"""Beginnings of the names of the property tests that take minutes: only `make long` runs them."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        if item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture
