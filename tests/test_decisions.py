@@ -30,7 +30,7 @@ from pibls.search.waves.coupled import coupled
 from pibls.search.waves.family import WaveFamily
 from pibls.search.waves.plan import WavePlan
 from pibls.search.work import dense, divided, eliminated, multiplied
-from pibls.solver import GaussNewton, Outcome
+from pibls.solver import Outcome
 from pibls.status import Status
 from pibls.system.points import PointSet
 from tests.made import found, plan, plane
@@ -288,9 +288,8 @@ def test_there_is_always_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "_spend", lambda _: None)
     looped().run()
     (last,) = made
-    assert isinstance(last.method, GaussNewton)
     assert 16 <= last.budget.max_nodes <= 256
-    assert 2 <= last.method.max_steps <= 10
+    assert 2 <= last.newton.max_steps <= 10
 
 
 # -- points --

@@ -68,11 +68,16 @@ def test_from_when_on_an_estimate_is_promised(since: float, monkeypatch: pytest.
     wider: list[Any] = []
     monkeypatch.setattr(following, "compare", lambda *_, **__: worst_of([ErrorEstimate(1.0, 1.0)]))
     monkeypatch.setattr(WindowPlan, "excess", lambda *_: 1.0)
-    monkeypatch.setattr(WindowPlan, "_where", lambda self, first, layers=(): wider.append(layers))
+
+    def where(self: WindowPlan, first: Any, layers: Any = ()) -> Where:
+        wider.append(layers)
+        return Where(np.zeros((1, 2)), np.zeros((1, 2)), 1)
+
+    monkeypatch.setattr(WindowPlan, "_where", where)
     one.notes["layers"] = ((0.0, since),)
     first = followed(1.0, None)
     one._compared(first, SimpleNamespace(function=None), SimpleNamespace(function=lambda: None))
-    ends = [layers[0][1] for layers in wider[1:]]
+    ends = [layers[0][1] for layers in wider if layers]
     assert ends[0] == since
     assert all(2.0 <= b / a <= 12.0 for a, b in pairwise(ends))
     assert 3e-5 < ends[-1] <= 1.1e-4

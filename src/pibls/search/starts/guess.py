@@ -52,7 +52,7 @@ class Guess(Space):
 def guess_of(given: Any, problem: Problem) -> Guess:
     """The guess that a person gave for one unknown, for all, or as a mapping of several."""
     unknowns = problem.unknowns
-    if hasattr(given, "space") and hasattr(given, "weights"):
+    if hasattr(given, "space") and hasattr(given, "coefficients"):
         return Guess(tuple(_of_solution(given, u) for u in unknowns))
     if not isinstance(given, Mapping):
         if len(unknowns) > 1:
@@ -79,7 +79,7 @@ def guess_of(given: Any, problem: Problem) -> Guess:
 
 
 def _one(value: Any, u: Any, problem: Problem) -> Evaluator:
-    if hasattr(value, "space") and hasattr(value, "weights"):
+    if hasattr(value, "space") and hasattr(value, "coefficients"):
         found = _of_solution(value, u)
         if found is None:
             raise ProblemError(

@@ -86,7 +86,9 @@ class OrbitThresholds:
     many: int = 5  # unknowns from which fewer points are cheaper: a window costs their cube
     points: tuple[int, int] = (32, 24)  # of a window, of few and of many unknowns
     places: int = 256  # of all windows together, where two orbits are compared, at least
-    deviations: float = 2.0  # of what rounding makes of an orbit, beside the difference of two
+    deviations: float = 3.0
+    """Of what rounding makes of an orbit, beside the difference of two. On one processor the estimate of
+    Lorenz' equations is 0.97 of the error with 2."""
     every: int = 16  # windows between two reports of how far it is
     work: float = 2e-4  # of one step of Newton's method in a window, roughly
     shadow_rounds: int = 6  # steps of Newton's method for the second orbit
