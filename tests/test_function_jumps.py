@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import pibls
@@ -50,23 +48,19 @@ def check(solution: pibls.Solution, error: float, size: float, resolution: float
     assert error <= solution.tol * size + resolution
 
 
-@st.composite
-def schedules(draw: Any, end: float = 20.0) -> list[Pulse]:
+def some_schedule(rng: np.random.Generator, end: float = 20.0) -> list[Pulse]:
     pulses = []
-    for _ in range(draw(st.integers(1, 4))):
-        width = end * 10 ** draw(st.floats(-3.0, -0.4))
-        start = draw(st.floats(0.0, 1.0)) * (end - width)
-        amplitude = draw(st.sampled_from([-1.0, 1.0])) * 10 ** draw(st.floats(-2.0, 2.0))
-        pulses.append((amplitude, start, start + width))
+    for _ in range(int(rng.integers(1, 5))):
+        width = end * 10 ** rng.uniform(-3.0, -0.4)
+        start = rng.uniform(0.0, 1.0) * (end - width)
+        amplitude = rng.choice([-1.0, 1.0]) * 10 ** rng.uniform(-2.0, 2.0)
+        pulses.append((float(amplitude), float(start), float(start + width)))
     return pulses
 
 
-rates = st.floats(-1.0, 1.5).map(lambda e: 10.0**e)
-tolerances = st.floats(-10.0, -2.0).map(lambda e: 10.0**e)
-MANY = settings(
-    max_examples=300, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
-FEW = settings(MANY, max_examples=12)
+def some(rng: np.random.Generator, low: float, high: float) -> float:
+    """10 to a power between those."""
+    return float(10.0 ** rng.uniform(low, high))
 
 
 def scalar(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
@@ -129,28 +123,57 @@ def field(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
     check(solution, float(np.abs(solution(X, S) - exact).max()), size, 4e-15 * (size + total))
 
 
-@FEW
-@given(schedules(), rates, tolerances, st.sampled_from([0.0, 1.0, -0.3]))
-def test_some_schedules(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
-    scalar(pulses, c, tol, begun)
+def some_scalar(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    begun = float(rng.choice([0.0, 1.0, -0.3]))
+    scalar(some_schedule(rng), some(rng, -1.0, 1.5), some(rng, -10.0, -2.0), begun)
 
 
-@MANY
-@given(schedules(), rates, tolerances, st.sampled_from([0.0, 1.0, -0.3]))
-def test_hundreds_of_schedules(pulses: list[Pulse], c: float, tol: float, begun: float) -> None:
-    scalar(pulses, c, tol, begun)
+@pytest.mark.parametrize("seed", range(12))
+def test_some_schedules(seed: int) -> None:
+    some_scalar(seed)
 
 
-@settings(MANY, max_examples=150)
-@given(schedules(), rates, rates, tolerances)
-def test_hundreds_of_schedules_of_systems(pulses: list[Pulse], c: float, d: float, tol: float) -> None:
-    system(pulses, c, d, tol)
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_hundreds_of_schedules(seed: int) -> None:
+    some_scalar(seed)
 
 
-@settings(MANY, max_examples=60)
-@given(schedules(1.0), st.floats(-2.0, 0.0), st.floats(-8.0, -2.0), st.sampled_from(["source", "boundary"]))
-def test_many_schedules_of_fields(pulses: list[Pulse], k: float, tol: float, kind: str) -> None:
-    field(pulses, 10.0**k, 10.0**tol, kind)
+@pytest.mark.parametrize("seed", range(150))
+def test_hundreds_of_schedules_of_systems(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    system(some_schedule(rng), some(rng, -1.0, 1.5), some(rng, -1.0, 1.5), some(rng, -10.0, -2.0))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_many_schedules_of_fields(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = str(rng.choice(["source", "boundary"]))
+    field(some_schedule(rng, 1.0), some(rng, -2.0, 0.0), some(rng, -8.0, -2.0), kind)
+
+
+@pytest.mark.parametrize("c", [0.1, 10.0])
+@pytest.mark.parametrize(
+    "pulses",
+    [
+        [(-1.0, 0.0, 2.0)],
+        [(-1.0, 1e-12, 2.0)],
+        [(-1.0, 5.364e-12, 2.000000000005364)],
+        [(-1.0, 1e-6, 2.0)],
+        [(-1.0, 1e-3, 2.0)],
+        [(1.0, 18.0, 20.0)],
+        [(1.0, 18.0, 19.999999)],
+        [(1.0, 18.0, 20.0 - 1e-12)],
+        [(0.018, 1.77e-6, 0.654), (-1.0, 0.0, 2.0)],  # two in one interval of samples
+        [(-0.02, 7.6e-10, 6.5), (0.54, 5.2e-5, 1.7)],
+        [(-0.54, 1.12e-4, 0.63), (-2.4, 5.04e-4, 2.0)],  # one hides the other
+        [(-1.47, 3.6e-12, 0.2), (-0.28, 8.56e-5, 0.03)],
+        [(0.5, 17.0, 19.99999), (1.0, 18.0, 19.9999999), (-2.0, 19.0, 20.0)],
+    ],
+)
+def test_jumps_beside_the_ends(pulses: list[Pulse], c: float) -> None:
+    for tol, begun in ((1e-10, 0.0), (1e-3, 1.0)):
+        scalar(pulses, c, tol, begun)
 
 
 @pytest.mark.parametrize(

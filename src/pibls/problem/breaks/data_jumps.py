@@ -4,7 +4,8 @@ A function is sampled at equidistant places. Between two of them it is suspected
 is far from the cubic polynomial through the last four, compared with how far the values before are from
 theirs. The neighbourhood of such a place is sampled more finely and searched again, which separates jumps
 that are close together. Each suspect is then bisected between the polynomials on its two sides until its ends
-are neighbouring floating-point numbers.
+are neighbouring floating-point numbers. Where f beside a jump is not what the polynomial on that side says,
+there is one more between them, as after a jump at the very start of f: that stretch is bisected too.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _PROBES = 64
 _NOISY = 2  # probes at which f differs between neighbouring numbers
 _STENCIL = 5  # samples on one side that a polynomial is chosen from
 _WEIGHTS = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
+_ROUNDS = 8  # jumps in one interval of the finer samples, to either side of the first
 _LARGEST = float(np.finfo(float).max)
 _EPS = float(np.finfo(float).eps)
 
@@ -50,6 +52,11 @@ class Jumps:
     """abs(f(t⁺) - f(t⁻)), relative to max|f|; 0 for a bend."""
     unlocated: float = 0.0
     """The largest height of jumps that were seen and are too many to be located."""
+
+    def between(self, low: float, high: float) -> Jumps:
+        """Those inside of an interval."""
+        inner = [(x, h) for x, h in zip(self.levels, self.heights, strict=True) if low < x < high]
+        return Jumps(tuple(x for x, _ in inner), tuple(h for _, h in inner), self.unlocated)
 
 
 def jumps_between(f: Course, low: float, high: float, samples: int = SAMPLES) -> Jumps:
@@ -143,20 +150,63 @@ def _located(f: Course, t: Array, regions: list[tuple[int, int]], size: float) -
     """The jumps and bends in some regions of samples."""
     grids = [np.linspace(t[a], t[b], _FINER * (b - a) + 1) for a, b in regions]
     values = np.split(_finite(f(np.concatenate(grids))), np.cumsum([len(g) for g in grids])[:-1])
-    sides = list[tuple[float, float, Array, Array]]()
+    sides = list[tuple[float, float, Array, Array, bool]]()
     for grid, v in zip(grids, values, strict=True):
         padded = np.pad(v, _STENCIL, constant_values=np.nan)
-        for i in np.flatnonzero(_suspects(grid, v, size)).tolist():
+        clear = _suspects(grid, v, size)
+        for i in np.flatnonzero(clear).tolist():
             left, right = padded[i + 1 : i + 1 + _STENCIL][::-1], padded[i + 1 + _STENCIL :][:_STENCIL]
-            sides.append((grid[i], grid[i + 1], left, right))
+            sides.append((grid[i], grid[i + 1], left, right, True))
+        for i in np.flatnonzero(_hidden(grid, v, size, clear)).tolist():
+            sides.append((grid[i], grid[i + 1], _alone(v[i]), _alone(v[i + 1]), False))
     if not sides:
         return Jumps()
-    start, stop, left, right = (np.array(c) for c in zip(*sides, strict=True))
-    a, b = _bisected(f, start, stop, _Extrapolation.of(left), _Extrapolation.of(right))
-    heights = np.abs(_finite(f(b)) - _finite(f(a))) / size
-    heights = np.where(heights > _JUMP, heights, 0.0)
+    start, stop, left, right, bends = (np.array(c) for c in zip(*sides, strict=True))
+    suspects = _Stretches(
+        start, stop, _Extrapolation.of(left, start, stop), _Extrapolation.of(right, stop, start)
+    )
+    b, heights = _every(f, suspects, bends, size)
     keep = _distinct(b, heights, _REACH * float((t[1] - t[0]) / _FINER))
     return Jumps(tuple(b[keep].tolist()), tuple(heights[keep].tolist()))
+
+
+def _alone(value: float) -> Array:
+    """A sample whose neighbours are beyond another jump."""
+    return np.array([value, *[np.nan] * (_STENCIL - 1)])
+
+
+def _hidden(t: Array, v: Array, size: float, clear: Mask) -> Mask:
+    """Intervals that may hold a jump which others hide: all beside a suspect or a rough fourth difference."""
+    fourth, steepest, rounding = _differences(t, v, size)
+    near = clear.copy()
+    near[2:-1] |= fourth > _UNRESOLVED * steepest + rounding
+    near = np.convolve(near, np.ones(2 * _REACH + 1), mode="same") > 0.5
+    return np.asarray(near & (v[1:] != v[:-1]))
+
+
+def _every(f: Course, suspects: _Stretches, bends: Mask, size: float) -> tuple[Array, Array]:
+    """(levels, heights) of what is in some stretches: first one of each, then what that has hidden."""
+    levels, heights = list[Array](), list[Array]()
+    for _ in range(_ROUNDS):
+        a, b = suspects.bisected(f)
+        before, after = _finite(f(a)), _finite(f(b))
+        height = np.abs(after - before) / size
+        steep = height > _JUMP
+        levels.append(b[steep | bends])
+        heights.append(np.where(steep, height, 0.0)[steep | bends])
+        # What is left of the stretch on either side of a jump, where f beside it does not fit.
+        early = steep & (np.abs(before - suspects.left.at(a)) > _JUMP * size)
+        late = steep & (np.abs(after - suspects.right.at(b)) > _JUMP * size)
+        if not (early | late).any():
+            break
+        suspects = _Stretches(
+            np.concatenate([suspects.start[early], b[late]]),
+            np.concatenate([a[early], suspects.stop[late]]),
+            suspects.left.only(early).joined(_Extrapolation.constant(after[late])),
+            _Extrapolation.constant(before[early]).joined(suspects.right.only(late)),
+        )
+        bends = np.zeros(len(suspects.start), dtype=np.bool_)
+    return np.concatenate(levels), np.concatenate(heights)
 
 
 def _distinct(levels: Array, heights: Array, apart: float) -> Array:
@@ -177,9 +227,13 @@ class _Extrapolation:
 
     differences: Array
     """(suspects, degrees)."""
+    nearest: Array
+    """Where the nearest sample is, (suspects,)."""
+    step: Array
+    """From one sample to the next, towards the interval."""
 
     @classmethod
-    def of(cls, samples: Array) -> _Extrapolation:
+    def of(cls, samples: Array, nearest: Array, beyond: Array) -> _Extrapolation:
         """From samples (suspects, _STENCIL), the nearest first; NaN where there are no more.
 
         The degree is the highest for which the differences still fall.
@@ -187,13 +241,28 @@ class _Extrapolation:
         d = [samples]
         for _ in range(1, _STENCIL):
             d.append(d[-1][:, :-1] - d[-1][:, 1:])
-        nearest = np.stack([column[:, 0] for column in d], axis=1)
-        size = np.where(np.isnan(nearest), np.inf, np.abs(nearest))
+        first = np.stack([column[:, 0] for column in d], axis=1)
+        size = np.where(np.isnan(first), np.inf, np.abs(first))
         falls = np.logical_and.accumulate(size[:, 2:] <= np.minimum(size[:, 1:-1], _LARGEST), axis=1)
-        return cls(np.concatenate([nearest[:, :1], np.where(falls, nearest[:, 1:-1], 0.0)], axis=1))
+        chosen = np.concatenate([first[:, :1], np.where(falls, first[:, 1:-1], 0.0)], axis=1)
+        return cls(chosen, nearest, beyond - nearest)
 
-    def at(self, x: Array) -> Array:
-        """The values at x steps beyond the nearest sample, (suspects,)."""
+    @classmethod
+    def constant(cls, values: Array) -> _Extrapolation:
+        """The same everywhere."""
+        d = np.pad(values[:, None], ((0, 0), (0, _STENCIL - 2)))
+        return cls(d, np.zeros(len(values)), np.ones(len(values)))
+
+    def only(self, which: Mask) -> _Extrapolation:
+        return _Extrapolation(self.differences[which], self.nearest[which], self.step[which])
+
+    def joined(self, other: _Extrapolation) -> _Extrapolation:
+        pairs = zip(*((e.differences, e.nearest, e.step) for e in (self, other)), strict=True)
+        return _Extrapolation(*(np.concatenate(pair) for pair in pairs))
+
+    def at(self, t: Array) -> Array:
+        """The values at t, (suspects,)."""
+        x = (t - self.nearest) / self.step
         out, term = np.zeros_like(x), np.ones_like(x)
         for j, d in enumerate(self.differences.T):
             out = out + term * d
@@ -201,18 +270,24 @@ class _Extrapolation:
         return out
 
 
-def _bisected(
-    f: Course, start: Array, stop: Array, left: _Extrapolation, right: _Extrapolation
-) -> tuple[Array, Array]:
-    """Neighbouring numbers a < b with f(a) nearer to the left polynomial and f(b) to the right one."""
-    a, b, step = start, stop, stop - start
-    least = _EPS * _EPS * step  # numbers beside zero are closer than that
-    while True:
-        middle = 0.5 * (a + b)
-        going = (middle > a) & (middle < b) & (b - a > least)
-        if not going.any():
-            return a, b
-        v = _finite(f(middle))
-        before = np.abs(v - left.at((middle - start) / step))
-        earlier = before <= np.abs(v - right.at((stop - middle) / step))
-        a, b = np.where(going & earlier, middle, a), np.where(going & ~earlier, middle, b)
+@dataclass(frozen=True)
+class _Stretches:
+    """What is searched, between what f is on the two sides of it."""
+
+    start: Array
+    stop: Array
+    left: _Extrapolation
+    right: _Extrapolation
+
+    def bisected(self, f: Course) -> tuple[Array, Array]:
+        """Neighbouring numbers a < b with f(a) nearer to the left polynomial and f(b) to the right one."""
+        a, b = self.start, self.stop
+        least = _EPS * _EPS * (b - a)  # numbers beside zero are closer than that
+        while True:
+            middle = 0.5 * (a + b)
+            going = (middle > a) & (middle < b) & (b - a > least)
+            if not going.any():
+                return a, b
+            v = _finite(f(middle))
+            earlier = np.abs(v - self.left.at(middle)) <= np.abs(v - self.right.at(middle))
+            a, b = np.where(going & earlier, middle, a), np.where(going & ~earlier, middle, b)

@@ -22,6 +22,8 @@ _PLACES = 6  # at which a function of space and time is sampled over time
 _SCANNED = 512  # places among which these are chosen
 _MOST_IN_SPACE = 64  # planes across which cells are divided; on a line, and in time, each is one more piece
 _APART = 1e-12  # of the box: jumps at two places that are closer are one; as of planes, and of its ends
+_APART_ON_A_LINE = 2e-14  # … but of the ends of a line: more than that is a window, or a piece
+_ULPS = 16.0  # and at least so many numbers
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,12 @@ def jumps_of(datum: Datum, region: Region, domain: Domain, name: str) -> Functio
         return jumps_between(f, float(low), float(high))
 
     found = [course(place) for place in places]
-    margin = _APART * (high - low)
-    levels = _agreed(found, margin)
-    inner = [(x, h) for x, h in levels if low + margin < x < high - margin]
+    apart = margin = _APART * (high - low)
+    if len(domain.coordinates) == 1:
+        ulp = float(np.spacing(max(abs(low), abs(high))))
+        margin = max(_APART_ON_A_LINE * (high - low), _ULPS * ulp)
+    # What is at an end is first left out: one a little inside of it is not the same.
+    inner = _agreed([j.between(low + margin, high - margin) for j in found], apart)
     if len(inner) > _MOST_IN_SPACE and len(domain.coordinates) > 1 and not timed:
         inner = []
     jumps, bends = (tuple(x for x, h in inner if (h > 0.0) == steep) for steep in (True, False))

@@ -41,6 +41,8 @@ class Ends(Protocol):
     def stop(self) -> float: ...
 
 
+_ROUNDING = 1e-14  # of the whole time: moments that are closer are one
+
 S = TypeVar("S")
 """What a window begins with."""
 W = TypeVar("W", bound=Ends)
@@ -72,16 +74,16 @@ class Course:
         return 1.0 if self.stop > self.start else -1.0
 
     def is_over(self, t: float) -> bool:
-        return self.sign * (self.stop - t) <= 1e-14 * self.total
+        return self.sign * (self.stop - t) <= _ROUNDING * self.total
 
     def end(self, t: float) -> float:
         """Where the next window ends at the latest."""
-        ahead = [b for b in self.switched if self.sign * (b - t) > 1e-13 * self.total]
+        ahead = [b for b in self.switched if self.sign * (b - t) > _ROUNDING * self.total]
         return min(ahead, key=lambda b: self.sign * b, default=self.stop)
 
     def is_switched(self, t: float) -> bool:
         """Whether something switches at a time."""
-        return any(abs(b - t) <= 1e-13 * self.total for b in self.switched)
+        return any(abs(b - t) <= _ROUNDING * self.total for b in self.switched)
 
     def beside(self, t: float, way: float) -> float:
         """A moment before (``way`` -1) or after (+1) what switches at a time; else the time itself."""
@@ -103,9 +105,10 @@ class Course:
 
     def reached(self, t: float, h: float) -> float | None:
         """Where a window of that length ends; None where it is too short to be one."""
-        if h < max(DEFAULT.shortest * self.total, 4e-16 * abs(t)):
-            return None
         stop, end = t + self.sign * h, self.end(t)
+        whole = h >= self.sign * (end - t)  # what lies between two switches may be shorter than any other
+        if not whole and h < max(DEFAULT.shortest * self.total, 4e-16 * abs(t)):
+            return None
         return end if self.sign * (end - stop) < 1e-12 * self.total else stop
 
 
