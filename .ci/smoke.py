@@ -16,8 +16,8 @@ import pibls
 from pibls.io import parse_problem
 from pibls.io.templates import kinds, template
 
-EXTRAS = {"pibls.cli", "pibls.plot", "pibls.exchange"}
-"""Rooms that may import what only an extra installs."""
+EXTRAS = {"pibls.cli", "pibls.plot", "pibls.exchange", "pibls.learn"}
+"""Packages that may import what only an extra installs."""
 
 
 def every_module() -> int:
@@ -26,7 +26,7 @@ def every_module() -> int:
     for name in names:
         try:
             importlib.import_module(name)
-        except ModuleNotFoundError as missing:
+        except ImportError as missing:
             if str(missing.name).startswith("pibls") or not name.startswith(tuple(EXTRAS)):
                 raise
     return len(names)
