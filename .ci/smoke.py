@@ -16,7 +16,7 @@ import pibls
 from pibls.io import parse_problem
 from pibls.io.templates import kinds, template
 
-EXTRAS = {"pibls.cli", "pibls.plot", "pibls.exchange", "pibls.learn"}
+EXTRAS = {"pibls.cli", "pibls.plot", "pibls.exchange", "pibls.regression"}
 """Packages that may import what only an extra installs."""
 
 

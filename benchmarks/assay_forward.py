@@ -24,7 +24,7 @@ from benchmarks.assay_holdout import at, positions, score
 from benchmarks.measure import threads
 from pibls.arrays import Array
 from pibls.cases import assay
-from pibls.solver.protocol import Equations, Outcome, cost_of, linear_start
+from pibls.nonlinear.protocol import Equations, Outcome, cost_of, linear_start
 
 STORED = Path(__file__).resolve().parents[1] / "docs" / "data" / "assay_forward.json"
 UNITS = {"published": (1.0, 1.0, 1.0), "scaled units": (975.0, 24.0, assay.CAPACITY)}

@@ -34,13 +34,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.engine import NODES, cluster_of, fresh_of, spaces
 from benchmarks.measure import resident, threads
+from pibls.adaptive.cells.hybridized import cell_system
+from pibls.adaptive.validation.context import Bench
 from pibls.basis.scale import scale_for
 from pibls.linalg.tree import block_qr
 from pibls.linalg.tree.spread import Spread, Strip
-from pibls.search.cells.divided import cell_system
-from pibls.search.judging.bench import Bench
-from pibls.solver import GaussNewton
-from pibls.space import Cells
+from pibls.nonlinear import GaussNewton
+from pibls.spaces import Cells
 
 STORE = Path(__file__).resolve().parents[1] / "docs" / "data" / "cell_costs.json"
 BEFORE = ((8, NODES), (12, NODES), (16, NODES), (8, 2 * NODES))
@@ -130,7 +130,7 @@ def grown(side: int) -> dict[str, float]:
     import resource
     import tracemalloc
 
-    import pibls.search.cells.plan  # noqa: F401 - imports are not what is measured
+    import pibls.adaptive.cells.strategy  # noqa: F401 - imports are not what is measured
 
     with threads(1):
         bench, space = spaces(side)

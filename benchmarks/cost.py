@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import table, threads, timed
-from pibls.domain import box_of
+from pibls.assembly.points import place
+from pibls.assembly.system import assemble
+from pibls.geometry import box_of
 from pibls.problem.forms.lowering import lower
-from pibls.system.points import place
-from pibls.system.system import assemble
 
 
 def import_seconds(module: str, repeats: int = 7) -> float:

@@ -24,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pibls
 from benchmarks.measure import resident
+from pibls.adaptive.cells.hybridized import Reference, cell_system, ties_of
+from pibls.adaptive.validation.context import Bench
+from pibls.assembly.hybridized.cells import divided
 from pibls.linalg.threads import sensible_threads
 from pibls.linalg.tree import distributed
 from pibls.linalg.tree.engine import HERE, Here, Share
+from pibls.nonlinear import GaussNewton
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
-from pibls.search.cells.divided import Reference, cell_system, ties_of
-from pibls.search.judging.bench import Bench
-from pibls.solver import GaussNewton
-from pibls.space import Cells, CellTree
-from pibls.system.divided.cells import divided
+from pibls.spaces import Cells, CellTree
 
 DATA = Path(__file__).resolve().parents[1] / "docs" / "data" / "engine.json"
 NODES = 64
@@ -130,7 +130,7 @@ def on_workers(workers: int) -> dict[str, float]:
 
 
 def _warm() -> None:
-    import pibls.search.cells.plan  # noqa: F401
+    import pibls.adaptive.cells.strategy  # noqa: F401
 
 
 def whole(workers: int) -> dict[str, float]:

@@ -20,6 +20,8 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,27 +41,35 @@ RENAMED = {
 """Statuses of 0.2.0 and their names since then."""
 
 
-def problems(name: str) -> Mapping[str, Callable[[], tuple[Any, dict[str, Any]]]]:
-    """For each problem of a list, a function that returns the problem and the keyword arguments of `solve`."""
-    if name in ("textbook", "fresh"):
-        from importlib import import_module
+def stated(entry: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a problem of the textbook and fresh lists."""
+    return entry.build(), {"tol": entry.tol}
 
+
+def shape(entry: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a problem of the list of shapes."""
+    return entry.build()[0], {"tol": entry.tol, **entry.settings}
+
+
+def problems(name: str) -> Mapping[str, Callable[[], tuple[Any, dict[str, Any]]]]:
+    """Return, by name, functions that build a problem and the keyword arguments of `solve`."""
+    if name in ("textbook", "fresh"):
         import_module(f"benchmarks.{name}")
         from benchmarks import textbook
 
-        return {e.name: (lambda e=e: (e.build(), {"tol": e.tol})) for e in textbook.PROBLEMS}
+        return {e.name: partial(stated, e) for e in textbook.PROBLEMS}
     if name == "shapes":
         from benchmarks.shape_problems import ENTRIES
 
-        return {e.name: (lambda e=e: (e.build()[0], {"tol": e.tol, **e.settings})) for e in ENTRIES}
+        return {e.name: partial(shape, e) for e in ENTRIES}
     sys.path.insert(0, str(ROOT / "docs" / "gallery"))
-    import common
+    common: Any = import_module("common")
 
     def built(example: str) -> tuple[Any, dict[str, Any]]:
         found = common.example(example)
         return found.problem, {"tol": found.tol}
 
-    return {n: (lambda n=n: built(n)) for n in common.names()}
+    return {name: partial(built, name) for name in common.names()}
 
 
 def fingerprint(of_list: str, name: str) -> dict[str, Any]:

@@ -197,7 +197,7 @@ class LShape:
         return np.asarray(X[self.contains(X)][:n])
 
     def boundary(self, n: int, rng: np.random.Generator) -> Any:
-        from pibls.domain.faces.face import Boundary
+        from pibls.geometry.faces.face import Boundary
 
         corners = np.array([[-1, -1], [0, -1], [0, 0], [1, 0], [1, 1], [-1, 1]], dtype=float)
         side = np.arange(n) % 6

@@ -16,14 +16,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pibls
 from benchmarks.measure import errors, table, threads, timed
 from pibls.arrays import Array
+from pibls.assembly.points import place
+from pibls.assembly.system import System, assemble
 from pibls.cases.case import Case
-from pibls.domain import box_of
+from pibls.geometry import box_of
+from pibls.nonlinear.protocol import linear_start
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
-from pibls.solver.protocol import linear_start
-from pibls.space import Whole
-from pibls.system.points import place
-from pibls.system.system import System, assemble
+from pibls.spaces import Whole
 
 CASES = ("TC-9", "TC-10", "TC-11")
 

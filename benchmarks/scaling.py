@@ -34,8 +34,8 @@ from benchmarks.run import ROOT, environment
 from benchmarks.sensitivity import BLUE, GREEN, GREY, ORANGE, RED, paper_style
 from benchmarks.worker import machine
 from pibls.arrays import Array
+from pibls.assembly import streaming
 from pibls.basis.scale import scale_for
-from pibls.system import streaming
 
 FOLDER = ROOT / "docs" / "benchmarks"
 DATA, PAGE, FIGURE = FOLDER / "scaling.json", FOLDER / "scaling.md", FOLDER / "figures" / "scaling.png"

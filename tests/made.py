@@ -9,14 +9,14 @@ import numpy as np
 import sympy as sp
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.candidate import Attempt
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.validation.conditioning import Probed
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import Norms
+from pibls.nonlinear import Outcome
 from pibls.problem.forms.lowering import lower
-from pibls.search.attempt import Attempt
-from pibls.search.budget import Budget
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import Norms
-from pibls.search.judging.probe import Probed
-from pibls.search.waves.plan import WavePlan
-from pibls.solver import Outcome
 from pibls.status import Status
 
 x, y = sp.symbols("x y")

@@ -9,11 +9,11 @@ import numpy as np
 import sympy as sp
 
 import pibls
+from pibls.adaptive.evolutions.line_mesh import Places
+from pibls.adaptive.evolutions.lines import LineFollower
+from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.validation.context import Bench
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.chain import Places
-from pibls.search.evolutions.followed import Demand
-from pibls.search.evolutions.lines import LineFollower
-from pibls.search.judging.bench import Bench
 
 x, y, t = sp.symbols("x y t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, y, t)

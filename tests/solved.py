@@ -12,7 +12,7 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary
+from pibls.geometry import Boundary
 
 x, y, z, t = sp.symbols("x y z t")
 MANY = sp.symbols("x1:6")

@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.patience import asked
+from pibls.adaptive.candidate import attempt
+from pibls.adaptive.validation.context import Bench
+from pibls.deadline import asked
 from pibls.problem.forms.lowering import lower
-from pibls.search.attempt import attempt
-from pibls.search.judging.bench import Bench
 
 t = sp.Symbol("t")
 v = sp.Function("v")(t)

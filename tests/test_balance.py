@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.balance import imbalance_of
+from pibls.analysis.balance import imbalance_of
 from pibls.problem.forms.lowering import lower
 
 x, y, z = sp.symbols("x y z")

@@ -10,20 +10,20 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
+from pibls.adaptive.evolutions.grading import Grading
+from pibls.adaptive.evolutions.growth import growth_of
+from pibls.adaptive.evolutions.initial_state import Beginning, moved
+from pibls.adaptive.evolutions.line_mesh import Places
+from pibls.adaptive.evolutions.newton import WindowSolver
+from pibls.adaptive.evolutions.resolution import Resolution
+from pibls.adaptive.evolutions.strategy import towards_ends
+from pibls.adaptive.validation.context import Bench
+from pibls.assembly.evolutions.axial import Axial
+from pibls.assembly.evolutions.lines import Lines
+from pibls.assembly.evolutions.modal import Modal
+from pibls.nonlinear.stages import stages
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.beginning import Beginning, moved
-from pibls.search.evolutions.chain import Places
-from pibls.search.evolutions.grading import Grading
-from pibls.search.evolutions.growth import growth_of
-from pibls.search.evolutions.newton import WindowSolver
-from pibls.search.evolutions.plan import towards_ends
-from pibls.search.evolutions.resolution import Resolution
-from pibls.search.judging.bench import Bench
-from pibls.solver.stages import stages
-from pibls.system.evolutions.axial import Axial
-from pibls.system.evolutions.lines import Lines
-from pibls.system.evolutions.modal import Modal
 
 x, y, z, t = sp.symbols("x y z t")
 u, v, w = (sp.Function(name)(x, y, t) for name in "uvw")

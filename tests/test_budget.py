@@ -10,21 +10,21 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners.clashes import clashes
-from pibls.diagnose.corners.wedges import wedges_of
-from pibls.patience import asked
-from pibls.problem.breaks.materials import materials_of
+from pibls.adaptive import budget as budgets
+from pibls.adaptive.budget import Budget, OutOfTimeError, Progress
+from pibls.adaptive.candidate import attempt
+from pibls.adaptive.cells.strategy import CellPlan
+from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces
+from pibls.adaptive.evolutions.strategy import WindowPlan
+from pibls.adaptive.evolutions.time_discretizations import InMoments
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import unknowns_at
+from pibls.analysis.corners.clashes import clashes
+from pibls.analysis.corners.wedges import wedges_of
+from pibls.deadline import asked
 from pibls.problem.forms.lowering import lower
-from pibls.search import budget as budgets
-from pibls.search.attempt import attempt
-from pibls.search.budget import Budget, OutOfTimeError, Progress
-from pibls.search.cells.plan import CellPlan
-from pibls.search.evolutions.plan import WindowPlan
-from pibls.search.evolutions.room import RoomPlaces
-from pibls.search.evolutions.ways import InMoments
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import unknowns_at
-from pibls.search.waves.plan import WavePlan
+from pibls.problem.interfaces.materials import materials_of
 
 
 class Clock:
@@ -213,7 +213,7 @@ def test_assembly_divisions_and_moments_ask_too(kind: str) -> None:
         else:
             attempt(bench, pibls.Waves(20, scale=2.0), None, None, 0)
     wanted = {
-        "a box": {"whole", "linear"},
+        "a box": {"single_domain", "linear"},
         "materials": {"materials", "division"},
         "moments": {"newton"},
     }
@@ -275,7 +275,8 @@ def test_on_a_disc_nothing_of_boxes_is_imported() -> None:
         "layer = -(u.diff(x, 2) + u.diff(y, 2)) / 2000 + u.diff(x) - 1;"
         "disc = pibls.Problem(pibls.Disk((x, y), (0, 0), 1), [layer], [pibls.Dirichlet(u, 0)]);"
         "pibls.solve(disc, tol=1e-3, max_nodes=60);"
-        "print('pibls.search.cells.plan' in sys.modules, 'pibls.search.boxes.plan' in sys.modules)"
+        "both = ('pibls.adaptive.cells.strategy', 'pibls.adaptive.tensor_products.strategy');"
+        "print(*(module in sys.modules for module in both))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

@@ -8,8 +8,8 @@ from benchmarks.measure import errors
 from benchmarks.published import allowed
 
 import pibls
+from pibls.assembly.points import place
 from pibls.problem.forms.lowering import lower
-from pibls.system.points import place
 
 FAST = ("TC-1", "TC-2", "TC-3", "TC-4", "TC-5", "TC-6", "TC-8")
 SLOW = {"TC-7": 5, "TC-9": 3, "TC-10": 3, "TC-11": 3}

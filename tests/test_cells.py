@@ -9,15 +9,15 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import Boundary, faces_of
-from pibls.domain.faces.crossings import crossings
+from pibls.adaptive.cells.hp_selection import NODES, Sized, grid_for, waves_in
+from pibls.adaptive.cells.hybridized import Reference, cell_system
+from pibls.adaptive.rates import sites, towards, waves_across
+from pibls.adaptive.validation.context import Bench
+from pibls.geometry import Boundary, faces_of
+from pibls.geometry.faces.crossings import crossings
+from pibls.nonlinear import GaussNewton
 from pibls.problem.forms.lowering import lower
-from pibls.search.cells.divided import Reference, cell_system
-from pibls.search.cells.sizes import NODES, Sized, grid_for, waves_in
-from pibls.search.judging.bench import Bench
-from pibls.search.rates import sites, towards, waves_across
-from pibls.solver import GaussNewton
-from pibls.space import CellTree
+from pibls.spaces import CellTree
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x)
@@ -179,9 +179,9 @@ def test_cells_are_graded_towards_a_corner_that_nobody_named() -> None:
 @pytest.mark.parametrize("rounds", [2, 3])
 def test_where_the_time_is_over_the_last_division_tells_of_the_error(rounds: int) -> None:
     """-Δu = 1 is singular in the corners of a square: the error is largest there."""
-    from pibls.search.budget import Budget
-    from pibls.search.cells.plan import CellPlan
-    from pibls.search.judging.estimate import unknowns_at
+    from pibls.adaptive.budget import Budget
+    from pibls.adaptive.cells.strategy import CellPlan
+    from pibls.adaptive.validation.estimate import unknowns_at
 
     plan = CellPlan(bench(v.diff(x, 2) + v.diff(y, 2) + 1, SQUARE, v, 1e-9), Budget(0.0, None, 4000))
     plan.advance()

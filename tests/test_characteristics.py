@@ -12,9 +12,9 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain.pieces.tiling import Tiling
-from pibls.problem.breaks.characteristics import characteristics_of
-from pibls.problem.breaks.materials import materials_of
+from pibls.geometry.subdomains.tiling import Tiling
+from pibls.problem.interfaces.characteristics import characteristics_of
+from pibls.problem.interfaces.materials import materials_of
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

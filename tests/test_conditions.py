@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.assembly.points import PointSet, place
 from pibls.problem.forms.lowering import lower
-from pibls.system.points import PointSet, place
 
 x, y, z, t = sp.symbols("x y z t")
 u1 = sp.Function("u")(x)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.validation.conditioning import Probed, probed
 from pibls.arrays import Array
 from pibls.linalg import RidgeQR
-from pibls.search.judging.probe import Probed, probed
-from pibls.search.waves.plan import WavePlan
-from pibls.solver import GaussNewton, TrustRegion
+from pibls.nonlinear import GaussNewton, TrustRegion
 from tests.made import found, plan
 
 

@@ -11,14 +11,14 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.analysis.corners import ends, junctions, singular, wedges
+from pibls.analysis.corners.ends import meetings, opened
+from pibls.analysis.corners.pencil import Tie
+from pibls.analysis.corners.singular import VALUES, Corner, corners_of, functions_at
 from pibls.basis import Singular
-from pibls.diagnose.corners import ends, junctions, singular, wedges
-from pibls.diagnose.corners.ends import meetings, opened
-from pibls.diagnose.corners.pencil import Tie
-from pibls.diagnose.corners.singular import VALUES, Corner, corners_of, functions_at
-from pibls.domain import Boundary, faces_of
-from pibls.problem.breaks.materials import materials_of
+from pibls.geometry import Boundary, faces_of
 from pibls.problem.forms.lowering import lower
+from pibls.problem.interfaces.materials import materials_of
 from tests.test_diagnoses import laplacian, poisson
 from tests.test_pencil import ELASTIC, LAPLACE, STOKES, free, pencil, values
 

@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners.clashes import clashes
-from pibls.search.sided import with_divided_sides
+from pibls.adaptive.split_conditions import with_divided_sides
+from pibls.analysis.corners.clashes import clashes
 from tests.test_gallery import common
 
 x, y, t = sp.symbols("x y t")

@@ -8,10 +8,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.coverage import uncovered
-from pibls.diagnose.walls import is_bare
+from pibls.adaptive.evolutions.growth import untold_where_it_is_needed
+from pibls.analysis.coverage import uncovered
+from pibls.analysis.walls import is_bare
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.growth import untold_where_it_is_needed
 
 x, y, z, t = sp.symbols("x y z t")
 U = sp.Function("u")

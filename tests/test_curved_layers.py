@@ -11,14 +11,14 @@ import sympy as sp
 from scipy import special
 
 import pibls
-from pibls.diagnose.holes.holes import outer_faces
-from pibls.diagnose.layers import Layers, layers_of
+from pibls.adaptive.cells.hybridized import Reference
+from pibls.adaptive.rates import walls_of
+from pibls.adaptive.validation.context import Bench
+from pibls.analysis.holes.holes import outer_faces
+from pibls.analysis.layers import Layers, layers_of
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
-from pibls.search.cells.divided import Reference
-from pibls.search.judging.bench import Bench
-from pibls.search.rates import walls_of
-from pibls.space import CellTree
+from pibls.spaces import CellTree
 
 x, y, z = sp.symbols("x y z")
 u = sp.Function("u")(x, y)

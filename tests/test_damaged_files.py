@@ -19,7 +19,7 @@ import pytest
 import pibls
 from pibls.basis import FeatureBasis
 from pibls.io.container import MAX_HEADER, SIGNATURE, VERSION
-from pibls.space import Decomposed, Windows
+from pibls.spaces import Decomposed, Windows
 from tests.saved import START, check_same, quickly, small
 
 # --- damage ---------------------------------------------------------------------------------------

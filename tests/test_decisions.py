@@ -13,26 +13,26 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive import candidate as attempts
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.candidate import Attempt
+from pibls.adaptive.counts import default_points
+from pibls.adaptive.initial_guess import harmonic as starts
+from pibls.adaptive.random_features.coupled import coupled
+from pibls.adaptive.random_features.family import WaveFamily
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.scheduler import Search
+from pibls.adaptive.strategy import Offer, Plan
+from pibls.adaptive.validation.context import Bench, _at_the_end
+from pibls.adaptive.validation.data_scan import extremes
+from pibls.adaptive.validation.estimate import ErrorEstimate, unknowns_at
+from pibls.adaptive.work import dense, divided, eliminated, multiplied
+from pibls.assembly.points import PointSet
 from pibls.basis import Waves
-from pibls.domain import box_of
+from pibls.geometry import box_of
+from pibls.nonlinear import Outcome
 from pibls.problem.forms.lowering import lower
-from pibls.search import attempt as attempts
-from pibls.search.attempt import Attempt
-from pibls.search.budget import Budget
-from pibls.search.counts import default_points
-from pibls.search.judging.bench import Bench, _at_the_end
-from pibls.search.judging.estimate import ErrorEstimate, unknowns_at
-from pibls.search.judging.look import extremes
-from pibls.search.loop import Search
-from pibls.search.plan import Offer, Plan
-from pibls.search.starts import harmonic as starts
-from pibls.search.waves.coupled import coupled
-from pibls.search.waves.family import WaveFamily
-from pibls.search.waves.plan import WavePlan
-from pibls.search.work import dense, divided, eliminated, multiplied
-from pibls.solver import Outcome
 from pibls.status import Status
-from pibls.system.points import PointSet
 from tests.made import found, plan, plane
 
 x, y, t = sp.symbols("x y t")

@@ -11,13 +11,13 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
+from pibls.assembly.points import Points
 from pibls.basis import Features, Waves
 from pibls.linalg.ridge_qr import RidgeQR
 from pibls.linalg.tree import block_qr
 from pibls.linalg.tree.fronts import planned
 from pibls.linalg.tree.spread import Spread, Strip
-from pibls.space import Decomposed
-from pibls.system.points import Points
+from pibls.spaces import Decomposed
 
 x, y, t = sp.symbols("x y t")
 

@@ -11,9 +11,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners import clashes as corners
-from pibls.diagnose.corners.symbol import _clusters, symbol_of
-from pibls.diagnose.holes.holes import (
+from pibls.adaptive.singular.enrich import _fewer
+from pibls.analysis.corners import clashes as corners
+from pibls.analysis.corners.symbol import _clusters, symbol_of
+from pibls.analysis.holes.holes import (
     Around,
     Hole,
     HoleFunctions,
@@ -22,12 +23,11 @@ from pibls.diagnose.holes.holes import (
     holes_of,
     outer_faces,
 )
-from pibls.diagnose.holes.images import Image, Mirror, mirrored
-from pibls.diagnose.holes.rims import area, centres_in, flux
-from pibls.diagnose.layers import Layers, layers_of
-from pibls.domain import faces_of
+from pibls.analysis.holes.images import Image, Mirror, mirrored
+from pibls.analysis.holes.rims import area, centres_in, flux
+from pibls.analysis.layers import Layers, layers_of
+from pibls.geometry import faces_of
 from pibls.problem.forms.lowering import lower
-from pibls.search.singular.enrich import _fewer
 from tests.test_pencil import LAPLACE, PLATE, STOKES, XX, YY
 
 x, y, z, t = sp.symbols("x y z t")

@@ -7,7 +7,7 @@ import sympy as sp
 
 import pibls
 from pibls import Box, Condition, Dirichlet, Problem
-from pibls.diagnose.coverage import displaced
+from pibls.analysis.coverage import displaced
 from pibls.status import Status
 
 x, y, t = sp.symbols("x y t")

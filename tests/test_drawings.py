@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import faces_of
+from pibls.geometry import faces_of
 
 x, y = sp.symbols("x y")
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]

@@ -11,7 +11,7 @@ import sympy as sp
 
 import pibls
 from pibls import Condition, Dirichlet, Problem
-from pibls.diagnose.coverage import displaced
+from pibls.analysis.coverage import displaced
 
 x, y = sp.symbols("x y")
 u, E = (sp.Function(name)(x) for name in "uE")

@@ -12,8 +12,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.evolutions.growth import growth_of
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.growth import growth_of
 
 x, y, t = sp.symbols("x y t")
 U = sp.Function("u")

@@ -13,18 +13,18 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.cells.hybridized import Reference, cell_system
+from pibls.adaptive.progress import _told
+from pibls.adaptive.validation.context import Bench
+from pibls.assembly.hybridized.cells import CellSystem
 from pibls.linalg.threads import sensible_threads
 from pibls.linalg.tree import block_qr, distributed, staircase
 from pibls.linalg.tree.engine import HERE, BytesAsked, Here, Share, TooLargeError
 from pibls.linalg.tree.fronts import FrontPlan, Rest, eliminate, planned
 from pibls.linalg.tree.layout import Layout
+from pibls.nonlinear import GaussNewton, Outcome
 from pibls.problem.forms.lowering import lower
-from pibls.search.cells.divided import Reference, cell_system
-from pibls.search.judging.bench import Bench
-from pibls.search.progress import _told
-from pibls.solver import GaussNewton, Outcome
-from pibls.space import CellTree
-from pibls.system.divided.cells import CellSystem
+from pibls.spaces import CellTree
 
 dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 
@@ -200,8 +200,8 @@ def test_what_does_not_fit_is_refused_before_it_starts() -> None:
 def test_a_search_ends_where_the_memory_does() -> None:
     """What was found until then is kept."""
     problem = pibls.Problem(SQUARE, [sp.Eq(u.diff(x, 2) + u.diff(y, 2), -1)], [pibls.Dirichlet(u, 0)])
-    from pibls.search.budget import Budget
-    from pibls.search.cells.plan import CellPlan
+    from pibls.adaptive.budget import Budget
+    from pibls.adaptive.cells.strategy import CellPlan
 
     plan = CellPlan(Bench.of(lower(problem), problem.domain, 0, 1e-9), Budget(0.0, None, 4000))
     plan.advance()

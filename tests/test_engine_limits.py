@@ -18,10 +18,10 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.progress import _told
+from pibls.deadline import OutOfTimeError, go_on
 from pibls.linalg.tree import distributed
 from pibls.linalg.tree.engine import HERE, Share
-from pibls.patience import OutOfTimeError, go_on
-from pibls.search.progress import _told
 
 dask = pytest.importorskip("distributed", reason="the extra 'engine' (dask, distributed) is not installed")
 

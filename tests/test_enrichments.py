@@ -13,20 +13,20 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.diagnose.corners.singular import VALUES, Corner, corners_of
-from pibls.diagnose.holes.holes import Around
-from pibls.domain import Boundary
+from pibls.adaptive.singular import enrich, wedged
+from pibls.adaptive.singular.cornered import Cornered
+from pibls.adaptive.singular.enrich import Enrichment, _towards, enrichment_of, worst_corners
+from pibls.adaptive.subdomains.family import PieceFamily
+from pibls.adaptive.subdomains.pieced import Pieced
+from pibls.adaptive.sweeps import repeated
+from pibls.adaptive.sweeps.reduced import Reduced
+from pibls.adaptive.sweeps.repeated import KeptForms
+from pibls.analysis.corners.singular import VALUES, Corner, corners_of
+from pibls.analysis.holes.holes import Around
+from pibls.assembly.points import Points, PointSet
 from pibls.errors import ProblemError
+from pibls.geometry import Boundary
 from pibls.problem.forms.lowering import lower
-from pibls.search.pieces.family import PieceFamily
-from pibls.search.pieces.pieced import Pieced
-from pibls.search.singular import enrich, wedged
-from pibls.search.singular.cornered import Cornered
-from pibls.search.singular.enrich import Enrichment, _towards, enrichment_of, worst_corners
-from pibls.search.sweeps import repeated
-from pibls.search.sweeps.reduced import Reduced
-from pibls.search.sweeps.repeated import KeptForms
-from pibls.system.points import Points, PointSet
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)
@@ -271,7 +271,7 @@ class Rows:
 
 def reduced(a: float, monkeypatch: pytest.MonkeyPatch, J: Any) -> tuple[float, int]:
     rows = Rows(a, J)
-    monkeypatch.setattr("pibls.search.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    monkeypatch.setattr("pibls.adaptive.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
     stub: Any = SimpleNamespace(
         where={None: None}, _chosen=lambda *_: None, scale=np.ones(1), snapshots=[np.ones(1)] * J.shape[1]
     )
@@ -295,7 +295,7 @@ def test_snapshots_that_are_nearly_dependent(
 ) -> None:
     J, b = np.diag([1.0, size]), np.array([1.0, size])
     rows = SimpleNamespace(linearised=lambda c: (J, b))
-    monkeypatch.setattr("pibls.search.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
+    monkeypatch.setattr("pibls.adaptive.sweeps.reduced._Rows", SimpleNamespace(of=lambda *_: rows))
     stub: Any = SimpleNamespace(
         where={None: None}, _chosen=lambda *_: None, scale=np.ones(2), snapshots=[*np.eye(2)]
     )

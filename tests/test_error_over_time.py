@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.search.judging.estimate import Where, at_least, estimated, is_within
+from pibls.adaptive.validation.estimate import Where, at_least, estimated, is_within
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)

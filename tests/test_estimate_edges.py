@@ -10,11 +10,18 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import (
+    UNCHECKED,
+    ErrorEstimate,
+    Where,
+    at_least,
+    estimated,
+    unknowns_at,
+)
 from pibls.problem.forms.lowering import lower
-from pibls.search.budget import Budget
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import UNCHECKED, ErrorEstimate, Where, at_least, estimated, unknowns_at
-from pibls.search.waves.plan import WavePlan
 
 x, y, t = sp.symbols("x y t")
 

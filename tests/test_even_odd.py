@@ -8,17 +8,17 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.candidate import attempt, drawn, system_in
+from pibls.adaptive.counts import default_points
+from pibls.adaptive.validation.conditioning import probed_at
+from pibls.adaptive.validation.context import Bench
+from pibls.assembly.even_odd import EvenOddSystem, inversion_of
+from pibls.assembly.system import System, assemble
 from pibls.linalg import Levered, RidgeQR
 from pibls.linalg.even_odd import EvenOdd
+from pibls.nonlinear import GaussNewton
 from pibls.problem.forms.lowering import lower
-from pibls.search.attempt import attempt, drawn, system_in
-from pibls.search.counts import default_points
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.probe import probed_at
-from pibls.solver import GaussNewton
-from pibls.space import Whole
-from pibls.system.even_odd import EvenOddSystem, inversion_of
-from pibls.system.system import System, assemble
+from pibls.spaces import Whole
 
 x, y = sp.symbols("x y")
 u = sp.Function("u")(x, y)

@@ -10,8 +10,8 @@ import sympy as sp
 from scipy.optimize import linear_sum_assignment
 
 import pibls
+from pibls.adaptive.evolution import assigned, evolution_of
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolution import assigned, evolution_of
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(t)

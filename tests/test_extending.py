@@ -11,18 +11,18 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.candidate import attempt
+from pibls.adaptive.scheduler import Search
+from pibls.adaptive.strategy import Offer, Plan
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, Domain, box_of, owned
+from pibls.geometry import Boundary, Domain, box_of, owned
 from pibls.problem import statement as problem_module
 from pibls.problem.forms.lowering import lower
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
-from pibls.search.attempt import attempt
-from pibls.search.budget import Budget
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.search.loop import Search
-from pibls.search.plan import Offer, Plan
 from pibls.status import Status
 
 x, y = sp.symbols("x y")

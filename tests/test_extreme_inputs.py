@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.space import CellTree
+from pibls.spaces import CellTree
 
 x, y, z, s, t = sp.symbols("x y z s t")
 u = sp.Function("u")

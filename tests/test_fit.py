@@ -10,11 +10,11 @@ import sympy as sp
 
 import pibls
 from pibls import Data, Problem, fit
-from pibls.fitting.experiment import Experiment
-from pibls.fitting.followed import MovingOrbit
-from pibls.fitting.held import Held
-from pibls.fitting.kept import kept
-from pibls.fitting.unknowns import read_unknowns
+from pibls.inverse.experiment import Experiment
+from pibls.inverse.followed import MovingOrbit
+from pibls.inverse.held import Held
+from pibls.inverse.kept import kept
+from pibls.inverse.unknowns import read_unknowns
 from pibls.problem import Jet
 
 x, y, t = sp.symbols("x y t")

@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import box_of
+from pibls.geometry import box_of
 from pibls.io import parse_problem
 from pibls.problem import Form
-from pibls.problem.breaks.planes import Plane
+from pibls.problem.interfaces.planes import Plane
 
 x, y, t, c = sp.symbols("x y t c")
 u, v, w = sp.Function("u")(x), sp.Function("v")(x, y), sp.Function("w")(x, t)

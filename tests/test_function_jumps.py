@@ -13,7 +13,7 @@ import sympy as sp
 from scipy.linalg import expm
 
 import pibls
-from pibls.problem.breaks.data_jumps import Jumps, jumps_between
+from pibls.problem.interfaces.data_jumps import Jumps, jumps_between
 
 t, x = sp.symbols("t x")
 u, w, p = sp.Function("u")(t), sp.Function("w")(t), sp.Function("p")(x, t)
@@ -228,9 +228,9 @@ def test_jumps_that_cannot_be_located_give_no_estimate(f: Callable[[Any], Any], 
 
 
 def test_of_an_evolution_that_stops_at_a_jump_the_reason_is_the_jump() -> None:
+    from pibls.adaptive.evolutions.data_monitor import reason_to_stop
+    from pibls.adaptive.validation.context import Bench
     from pibls.problem.forms.lowering import lower
-    from pibls.search.evolutions.watch import reason_to_stop
-    from pibls.search.judging.bench import Bench
 
     def blink(s: Any) -> Any:
         return np.where((s > 0.5) & (s < 0.50001), 1.0, 0.0)

@@ -12,12 +12,12 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.analysis.holes.holes import Around, holes_of
+from pibls.assembly.hybridized.traces import Trace, Wanted, tied
 from pibls.basis import Annular
-from pibls.diagnose.holes.holes import Around, holes_of
-from pibls.domain import frame
+from pibls.geometry import frame
 from pibls.problem.forms.lowering import lower
-from pibls.space import CellTree
-from pibls.system.divided.traces import Trace, Wanted, tied
+from pibls.spaces import CellTree
 
 x, y = sp.symbols("x y")
 u, v = sp.Function("u")(x, y), sp.Function("v")(x, y)

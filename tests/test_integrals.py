@@ -9,17 +9,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import Boundary, Shape, faces_of
-from pibls.domain.integrals import columns
-from pibls.domain.integrals.quadrature import rule_boundary, rule_inside, settled
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.cells.strategy import CellPlan
+from pibls.adaptive.initial_guess.guess import guess_of
+from pibls.adaptive.validation.context import Bench
 from pibls.errors import ProblemError
+from pibls.geometry import Boundary, Shape, faces_of
+from pibls.geometry.integrals import columns
+from pibls.geometry.integrals.quadrature import rule_boundary, rule_inside, settled
 from pibls.io import parse_problem, problem_text
 from pibls.problem import Jet
 from pibls.problem.forms.lowering import lower
-from pibls.search.budget import Budget
-from pibls.search.cells.plan import CellPlan
-from pibls.search.judging.bench import Bench
-from pibls.search.starts.guess import guess_of
 from pibls.status import Status
 
 x, y, z, r, t = sp.symbols("x y z r t")

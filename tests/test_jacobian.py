@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import pibls
 from pibls.arrays import Array
+from pibls.assembly.judging import residuals_at
+from pibls.assembly.points import PointSet, place
+from pibls.assembly.system import System, assemble
 from pibls.basis import Basis, BasisSpec
-from pibls.domain import box_of
+from pibls.geometry import box_of
 from pibls.problem import Region
 from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.space import Whole
-from pibls.system.judging import residuals_at
-from pibls.system.points import PointSet, place
-from pibls.system.system import System, assemble
+from pibls.spaces import Whole
 
 x, y, t = sp.symbols("x y t")
 SMALL = pibls.Points(8, 9, 4)
@@ -289,7 +289,7 @@ def test_slices_do_not_show(spec: BasisSpec, monkeypatch: pytest.MonkeyPatch) ->
     w = np.random.default_rng(1).uniform(-0.5, 0.5, spec.size)
     whole = assemble(lowered, where, space)
     plain = residuals_at(lowered, where, space, w, box)[0]
-    for module in ("pibls.system.system", "pibls.space.whole"):
+    for module in ("pibls.assembly.system", "pibls.spaces.single_domain"):
         monkeypatch.setattr(f"{module}.SLICE_ENTRIES", 1)
     sliced = assemble(lowered, where, space)
     np.testing.assert_allclose(sliced.jacobian(w), whole.jacobian(w), rtol=1e-12, atol=1e-13)

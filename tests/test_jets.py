@@ -12,15 +12,15 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, MultiIndex
+from pibls.assembly.points import place
+from pibls.assembly.system import assemble
 from pibls.basis import Basis, Broad, Features
 from pibls.basis.activation import ACTIVATIONS, Activation, activation
 from pibls.basis.broad import BroadBasis, orthonormal
 from pibls.basis.layer import Layer
 from pibls.basis.sparse import lasso, refine
 from pibls.problem.forms.lowering import lower
-from pibls.space import Whole
-from pibls.system.points import place
-from pibls.system.system import assemble
+from pibls.spaces import Whole
 from tests.taylor import Series, add, affine, compose, derivative, indices, mp
 
 ORDER = 6

@@ -14,8 +14,8 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import faces_of
-from pibls.domain.checks.vertices import without_slits
+from pibls.geometry import faces_of
+from pibls.geometry.checks.vertices import without_slits
 from pibls.io.drawings.rings import chained
 
 LIMIT = 20.0  # seconds of the processor; each takes about one, and took more than a minute

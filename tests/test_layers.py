@@ -15,19 +15,19 @@ import pibls
 
 ROOT = Path(pibls.__file__).parent
 LAYERS = (
-    ("_version", "arrays", "caching", "errors", "interruption", "memory", "patience", "pickling", "status"),
-    ("domain", "basis", "linalg"),
+    ("_version", "arrays", "caching", "errors", "interruption", "memory", "deadline", "pickling", "status"),
+    ("geometry", "basis", "linalg"),
     ("problem",),
-    ("space", "diagnose", "text"),
-    ("system",),
-    ("solver",),
-    ("search",),
+    ("spaces", "analysis", "text"),
+    ("assembly",),
+    ("nonlinear",),
+    ("adaptive",),
     ("solution",),
-    ("sample",),
+    ("sampling",),
     ("plot", "exchange"),
     ("notebook",),
-    ("after", "incremental", "learn"),
-    ("fitting",),
+    ("postprocess", "incremental", "regression"),
+    ("inverse",),
     ("cases",),
     ("io",),
     ("cli",),
@@ -57,15 +57,15 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_only_from_before(path: Path) -> None:
     own = package_of(path)
-    if path.stem == "doors":
+    if path.stem == "accessors":
         return
     assert own in LEVEL, f"{own} is in no layer of the house: add it where it belongs"
     assert not {m for m in imported(path) if m != own and LEVEL[m] >= max(LEVEL[own], 1)}
 
 
-def test_doors_open_only_when_they_are_used() -> None:
+def test_accessors_import_only_when_they_are_used() -> None:
     """They alone import from later layers, each inside a method that has a word of help."""
-    tree = ast.parse((ROOT / "solution" / "doors.py").read_text())
+    tree = ast.parse((ROOT / "solution" / "accessors.py").read_text())
     modules = [str(n.module).split(".") for n in tree.body if isinstance(n, ast.ImportFrom)]
     assert not [m for m in modules if m[0] == "pibls" and LEVEL[m[1]] > 0]
     methods = [m for c in tree.body if isinstance(c, ast.ClassDef) for m in c.body]
@@ -111,7 +111,7 @@ def test_unknown_attribute_is_an_attribute_error() -> None:
         pibls.Brod  # noqa: B018
 
 
-ASKED = ("domain", "basis", "space", "linalg", "system", "problem/regions", "search")
+ASKED = ("geometry", "basis", "spaces", "linalg", "assembly", "problem/regions", "adaptive")
 """Rooms whose things are asked by methods: shapes, bases, spaces, matrices, systems, regions, plans."""
 
 
@@ -151,10 +151,10 @@ def test_no_kind_is_recognised_outside_of_its_room() -> None:
     }
     assert not {path: names for path, names in found.items() if names}
     source = (
-        "from pibls.space import Cells, Whole\nisinstance(a, (int, Cells))\nmatch a:\n case Whole(): pass"
+        "from pibls.spaces import Cells, Whole\nisinstance(a, (int, Cells))\nmatch a:\n case Whole(): pass"
     )
-    assert strangers(source, "search") == {"Cells", "Whole"}
-    assert strangers(source, "space") == set()
+    assert strangers(source, "adaptive") == {"Cells", "Whole"}
+    assert strangers(source, "spaces") == set()
 
 
 def test_a_name_means_one_thing() -> None:
@@ -168,7 +168,7 @@ def test_a_name_means_one_thing() -> None:
     assert not {name for name in classes if classes.count(name) > 1}
 
 
-PLANS = ("boxes", "cells", "evolutions", "orbits", "sweeps")
+PLANS = ("tensor_products", "cells", "evolutions", "ode", "sweeps")
 """Ways of solving, each in a room of its own behind the loop that chooses between them."""
 
 
@@ -176,12 +176,12 @@ def plans_at_once(path: Path) -> set[str]:
     """The rooms of plans that a module of the search imports as soon as it is imported itself."""
     nodes = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ImportFrom) and n.module]
     parts = [str(n.module).split(".") for n in nodes]
-    return {p[2] for p in parts if p[:2] == ["pibls", "search"] and len(p) > 2 and p[2] in PLANS}
+    return {p[2] for p in parts if p[:2] == ["pibls", "adaptive"] and len(p) > 2 and p[2] in PLANS}
 
 
 def test_a_plan_knows_no_other_plan() -> None:
     """Only orbits, which are evolutions too; the loop opens a room when its plan is asked for."""
-    allowed = {"orbits": {"evolutions"}, "drive.py": {"evolutions"}}
-    for path in (ROOT / "search").rglob("*.py"):
-        own = path.relative_to(ROOT / "search").parts[0]
+    allowed = {"ode": {"evolutions"}, "pipeline.py": {"evolutions"}}
+    for path in (ROOT / "adaptive").rglob("*.py"):
+        own = path.relative_to(ROOT / "adaptive").parts[0]
         assert plans_at_once(path) <= {own} | allowed.get(own, set()), path

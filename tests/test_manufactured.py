@@ -11,8 +11,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.random_features.coupled import coupled
 from pibls.problem.forms.lowering import lower
-from pibls.search.waves.coupled import coupled
 
 x, y, z, t = sp.symbols("x y z t")
 SEEDS = (0, 1)

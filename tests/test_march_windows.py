@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.search.evolutions import newton, rough
-from pibls.search.evolutions.beginning import Beginning
-from pibls.search.evolutions.contraction import Contraction
-from pibls.search.evolutions.lines import LineFollower
-from pibls.search.evolutions.march import (
+from pibls.adaptive.evolutions import newton
+from pibls.adaptive.evolutions import nonsmooth as rough
+from pibls.adaptive.evolutions.contraction import Contraction
+from pibls.adaptive.evolutions.initial_state import Beginning
+from pibls.adaptive.evolutions.lines import LineFollower
+from pibls.adaptive.evolutions.newton import WindowSolver
+from pibls.adaptive.evolutions.nonsmooth import RoughFollower
+from pibls.adaptive.evolutions.time_stepping import (
     Course,
     NoWindowError,
 )
-from pibls.search.evolutions.newton import WindowSolver
-from pibls.search.evolutions.rough import RoughFollower
-from pibls.solver.stages import stages
+from pibls.nonlinear.stages import stages
 from tests.marched import follower, places_of
 
 # -- one window --

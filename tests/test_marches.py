@@ -8,11 +8,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from pibls.search.evolutions import lines
-from pibls.search.evolutions.followed import Demand, Followed
-from pibls.search.evolutions.grading import Grading
-from pibls.search.evolutions.lines import LineFollower
-from pibls.search.evolutions.march import (
+from pibls.adaptive.evolutions import lines
+from pibls.adaptive.evolutions.grading import Grading
+from pibls.adaptive.evolutions.lines import LineFollower
+from pibls.adaptive.evolutions.resolution import Resolution
+from pibls.adaptive.evolutions.time_stepping import (
     Course,
     Easing,
     NoWindowError,
@@ -20,8 +20,8 @@ from pibls.search.evolutions.march import (
     lengthened,
     shortened,
 )
-from pibls.search.evolutions.resolution import Resolution
-from pibls.space import CellTree
+from pibls.adaptive.evolutions.trajectory import Demand, Followed
+from pibls.spaces import CellTree
 from tests.marched import ASKED, bench_of, follower, places_of
 
 # -- what all ways share --

@@ -13,17 +13,17 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions import beginning
-from pibls.search.evolutions.contraction import Contraction
-from pibls.search.evolutions.followed import Demand
-from pibls.search.evolutions.march import (
+from pibls.adaptive.evolutions import initial_state as beginning
+from pibls.adaptive.evolutions.contraction import Contraction
+from pibls.adaptive.evolutions.galerkin import RoomFollower
+from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces, _independent
+from pibls.adaptive.evolutions.tails import noise_of, rounding_of
+from pibls.adaptive.evolutions.time_stepping import (
     NoWindowError,
 )
-from pibls.search.evolutions.room import RoomPlaces, _independent
-from pibls.search.evolutions.rooms import RoomFollower
-from pibls.search.evolutions.tails import noise_of, rounding_of
-from pibls.search.singular.corner_functions import corner_functions
+from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.singular.corner_functions import corner_functions
+from pibls.problem.forms.lowering import lower
 from tests.marched import bench_of, follower
 
 # -- shapes --

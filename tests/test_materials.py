@@ -11,11 +11,11 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.subdomains.pieced import Pieced
 from pibls.basis import Mirrored, Waves
-from pibls.problem.breaks.laws import law_at
-from pibls.problem.breaks.materials import materials_of
 from pibls.problem.forms.lowering import lower
-from pibls.search.pieces.pieced import Pieced
+from pibls.problem.interfaces.laws import law_at
+from pibls.problem.interfaces.materials import materials_of
 
 x, y, z, t = sp.symbols("x y z t")
 u = sp.Function("u")(x, y)

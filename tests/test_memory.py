@@ -14,14 +14,14 @@ import sympy as sp
 
 import pibls
 from pibls import memory
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.evolutions.strategy import WindowPlan
+from pibls.adaptive.evolutions.time_discretizations import InMoments
+from pibls.adaptive.validation.context import Bench
 from pibls.linalg.shifted import Shifted
 from pibls.linalg.tree.engine import HERE, BytesAsked
 from pibls.memory import available_memory, check_memory
 from pibls.problem.forms.lowering import lower
-from pibls.search.budget import Budget
-from pibls.search.evolutions.plan import WindowPlan
-from pibls.search.evolutions.ways import InMoments
-from pibls.search.judging.bench import Bench
 
 x, y, t = sp.symbols("x y t")
 

@@ -12,9 +12,9 @@ import sympy as sp
 from scipy.special import erf
 
 import pibls
+from pibls.analysis.corners.clashes import clashes
 from pibls.basis import ProductBasis
-from pibls.diagnose.corners.clashes import clashes
-from pibls.solver.stages import stages
+from pibls.nonlinear.stages import stages
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

@@ -11,8 +11,8 @@ from benchmarks.mutants import differing, functions
 from benchmarks.mutations import LINES, THRESHOLDS, mutants, thresholds
 
 import pibls
-import pibls.diagnose.thresholds
-import pibls.search.thresholds
+import pibls.adaptive.thresholds
+import pibls.analysis.thresholds
 
 SOURCE = Path(pibls.__file__).parent
 
@@ -69,7 +69,7 @@ def test_no_threshold_is_read_when_something_is_imported() -> None:
     """What was read then would not change with it."""
     names = {
         name
-        for module in (pibls.search.thresholds, pibls.diagnose.thresholds)
+        for module in (pibls.adaptive.thresholds, pibls.analysis.thresholds)
         for name in vars(module)
         if name.isupper()
     }

@@ -11,16 +11,16 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.evolutions.time_stepping import Course
+from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.ode import companion_solution as shadows
+from pibls.adaptive.ode.orbit import Orbit
+from pibls.adaptive.ode.strategy import OrbitPlan, _with_rounding, setting_of
+from pibls.adaptive.thresholds import DEFAULT
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.problem.forms.lowering import lower
-from pibls.search.budget import Budget
-from pibls.search.evolutions.followed import Demand
-from pibls.search.evolutions.march import Course
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.search.orbits import shadow as shadows
-from pibls.search.orbits.orbit import Orbit
-from pibls.search.orbits.plan import OrbitPlan, _with_rounding, setting_of
-from pibls.search.thresholds import DEFAULT
 from pibls.status import Status
 from tests.made import found
 

@@ -16,14 +16,14 @@ from benchmarks import evolutions
 from numpy.polynomial import legendre
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.evolutions.trajectory import LATE, Demand
+from pibls.adaptive.ode.orbit import Orbit
+from pibls.adaptive.ode.strategy import OrbitPlan, setting_of
+from pibls.adaptive.validation.context import Bench
 from pibls.basis import Chebyshev
 from pibls.basis.polynomials.radau import Radau
 from pibls.problem.forms.lowering import lower
-from pibls.search.budget import Budget
-from pibls.search.evolutions.followed import LATE, Demand
-from pibls.search.judging.bench import Bench
-from pibls.search.orbits.orbit import Orbit
-from pibls.search.orbits.plan import OrbitPlan, setting_of
 
 t, x = sp.symbols("t x")
 u, v, w = (sp.Function(name)(t) for name in "uvw")

@@ -11,9 +11,9 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
+from pibls.deadline import OutOfTimeError, asked
 from pibls.linalg import PivotedQR, RidgeQR, panels
 from pibls.linalg.rows import Rows
-from pibls.patience import OutOfTimeError, asked
 
 
 def random(rows: int, columns: int, seed: int = 0) -> Array:

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.sample import Section, patch_of
+from pibls.sampling import Section, patch_of
 from tests import solved
 from tests.solved import Ring, x, y
 

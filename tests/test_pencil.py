@@ -10,10 +10,10 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.analysis.corners.pencil import Pencil, Sector, Tie
+from pibls.analysis.corners.symbol import symbol_of
+from pibls.analysis.corners.wedges import bases_of
 from pibls.basis import PolarBasis, PowersBasis
-from pibls.diagnose.corners.pencil import Pencil, Sector, Tie
-from pibls.diagnose.corners.symbol import symbol_of
-from pibls.diagnose.corners.wedges import bases_of
 
 XX, YY, XY, X, Y, ONE = (2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0)
 LAPLACE: Any = [{(0, XX): 1.0, (0, YY): 1.0}]
@@ -197,9 +197,9 @@ def test_a_slanted_interface_that_meets_the_boundary() -> None:
 
 
 def test_three_materials_meet_in_a_point() -> None:
-    from pibls.diagnose.corners.junctions import junctions_of
-    from pibls.problem.breaks.materials import materials_of
+    from pibls.analysis.corners.junctions import junctions_of
     from pibls.problem.forms.lowering import lower
+    from pibls.problem.interfaces.materials import materials_of
 
     one, two = x - y - sp.Rational(1, 10), x + 2 * y
     k = sp.Piecewise((1, sp.And(one > 0, two > 0)), (10, sp.And(one > 0, two <= 0)), (100, True))
@@ -244,7 +244,7 @@ def _first_of_three(junction: Any) -> float:
     ("lid", "jumps"), [(1, True), (16 * x**2 * (1 - x) ** 2, False), (sp.sin(sp.pi * x), False)]
 )
 def test_only_a_lid_that_jumps_clashes_with_the_walls(lid: Any, jumps: bool) -> None:
-    from pibls.diagnose.corners.wedges import wedges_of
+    from pibls.analysis.corners.wedges import wedges_of
     from pibls.problem.forms.lowering import lower
 
     square = pibls.Box({x: (0, 1), y: (0, 1)})

@@ -13,24 +13,24 @@ import sympy as sp
 from scipy.ndimage import label
 
 import pibls
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.cells import strategy as cellular
+from pibls.adaptive.cells.face_residuals import Seams
+from pibls.adaptive.cells.hp_selection import NODES, Sized, first_level, waves_in
+from pibls.adaptive.cells.strategy import CellPlan
+from pibls.adaptive.rates import LayerPlane, Walls, _samples, sites, towards, walls_of, waves_across
+from pibls.adaptive.tensor_products import strategy as product_plans
+from pibls.adaptive.tensor_products.axes import _falls_as_power, _finer, first_axes, tail_of
+from pibls.adaptive.tensor_products.strategy import ProductPlan, _looked_at
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array
-from pibls.domain.pieces.division import _hanging_together
+from pibls.assembly.tensor_products.boxed import Boxed
+from pibls.geometry.subdomains.division import _hanging_together
+from pibls.nonlinear import GaussNewton, Outcome
 from pibls.problem.forms.lowering import lower
-from pibls.search.boxes import plan as product_plans
-from pibls.search.boxes.axes import _falls_as_power, _finer, first_axes, tail_of
-from pibls.search.boxes.plan import ProductPlan, _looked_at
-from pibls.search.budget import Budget
-from pibls.search.cells import plan as cellular
-from pibls.search.cells.plan import CellPlan
-from pibls.search.cells.seams import Seams
-from pibls.search.cells.sizes import NODES, Sized, first_level, waves_in
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.search.rates import LayerPlane, Walls, _samples, sites, towards, walls_of, waves_across
-from pibls.solver import GaussNewton, Outcome
-from pibls.space import CellTree, graded
+from pibls.spaces import CellTree, graded
 from pibls.status import Status
-from pibls.system.boxes.boxed import Boxed
 from tests.made import found, plan, plane
 
 x, y = sp.symbols("x y")

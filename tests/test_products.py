@@ -12,16 +12,16 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.assembly.tensor_products.boxed import Boxed
+from pibls.assembly.tensor_products.condensed import Condensed
+from pibls.assembly.tensor_products.nearest import Nearest
+from pibls.assembly.tensor_products.products import ProductRows
 from pibls.basis.polynomials.local import LocalSplines
 from pibls.basis.polynomials.splines import Splines
 from pibls.linalg.kronecker import Kronecker, along
 from pibls.linalg.krylov import gmres
 from pibls.problem.forms.lowering import lower
-from pibls.space import Lattice
-from pibls.system.boxes.boxed import Boxed
-from pibls.system.boxes.condensed import Condensed
-from pibls.system.boxes.nearest import Nearest
-from pibls.system.boxes.products import ProductRows
+from pibls.spaces import Lattice
 
 x, y, z = sp.symbols("x y z")
 

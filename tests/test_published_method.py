@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.assembly.points import place
+from pibls.assembly.system import assemble
 from pibls.problem.forms.lowering import lower
-from pibls.space import Whole
-from pibls.system.points import place
-from pibls.system.system import assemble
+from pibls.spaces import Whole
 
 
 def test_algorithm_2_with_fewer_rows_than_columns() -> None:

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.search.evolutions.watch import Watch
+from pibls.adaptive.evolutions.data_monitor import Watch
 
 x, y, t = sp.symbols("x y t")
 v = sp.Function("v")(x, t)

@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
-from pibls.domain import Domain, between, box_of, faces_of, has_sides, leaves_of, space_of, time_of, within
+from pibls.geometry import Domain, between, box_of, faces_of, has_sides, leaves_of, space_of, time_of, within
 from pibls.notebook.wording import PlainPen
 from pibls.problem import Inside, Pair, Part, Region, Scattered, Slice, Spot
 from pibls.problem.regions.on import probe

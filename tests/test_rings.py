@@ -10,10 +10,10 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.evolutions.resolution import waves_from
+from pibls.assembly.evolutions.modes import Modes
 from pibls.basis.polynomials.nodes import nodes_of
 from pibls.basis.polynomials.product import wave_sums, waves
-from pibls.search.evolutions.resolution import waves_from
-from pibls.system.evolutions.modes import Modes
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

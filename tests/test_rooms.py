@@ -12,15 +12,15 @@ from scipy.optimize import brentq
 from scipy.special import jn_zeros, jv
 
 import pibls
+from pibls.adaptive.evolutions.galerkin import RoomFollower
+from pibls.adaptive.evolutions.galerkin_operator import RoomPlaces
+from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import unknowns_at
+from pibls.assembly.evolutions.projected import Projection
 from pibls.basis import DegreeBasis, EvolvingBasis
-from pibls.domain.integrals.gauss import in_round_ball
+from pibls.geometry.integrals.gauss import in_round_ball
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.followed import Demand
-from pibls.search.evolutions.room import RoomPlaces
-from pibls.search.evolutions.rooms import RoomFollower
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import unknowns_at
-from pibls.system.evolutions.projected import Projection
 
 x, y, t = sp.symbols("x y t")
 u = sp.Function("u")(x, y, t)

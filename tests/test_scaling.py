@@ -9,7 +9,7 @@ import pytest
 from benchmarks import scaling
 from benchmarks.scaling import Run, Size
 
-from pibls.system import streaming
+from pibls.assembly import streaming
 
 
 def made_up(size: Size) -> Run:

@@ -9,11 +9,11 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.domain import box_of, space_of
 from pibls.errors import ProblemError
+from pibls.geometry import box_of, space_of
 from pibls.io.problem_file import parse_problem
 from pibls.io.writing import problem_text
-from pibls.problem.breaks.materials import materials_of
+from pibls.problem.interfaces.materials import materials_of
 
 x, y, z, r, t = sp.symbols("x y z r t")
 DISK = pibls.Disk((x, y), (0.5, 0.5), 0.2)

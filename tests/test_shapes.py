@@ -12,10 +12,10 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array, Mask
-from pibls.domain import Boundary, box_of, check_domain, faces_of
-from pibls.domain.faces import level
-from pibls.domain.faces.level import Level
-from pibls.domain.shape import inside_of
+from pibls.geometry import Boundary, box_of, check_domain, faces_of
+from pibls.geometry.faces import level
+from pibls.geometry.faces.level import Level
+from pibls.geometry.shape import inside_of
 from pibls.problem import Inside, Part
 
 x, y, z, r, t = sp.symbols("x y z r t")

@@ -12,8 +12,8 @@ import sympy as sp
 from scipy import special
 
 import pibls
+from pibls.analysis.corners.singular import corners_of
 from pibls.basis import Singular, Tip
-from pibls.diagnose.corners.singular import corners_of
 from pibls.errors import ProblemError
 from pibls.problem.forms.lowering import lower
 

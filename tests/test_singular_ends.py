@@ -11,8 +11,8 @@ import sympy as sp
 from scipy.special import jv
 
 import pibls
-from pibls.diagnose.frobenius import singular_ends
-from pibls.diagnose.thresholds import SingularEndThresholds
+from pibls.analysis.frobenius import singular_ends
+from pibls.analysis.thresholds import SingularEndThresholds
 
 x, k = sp.symbols("x k")
 u = sp.Function("u")(x)
@@ -68,7 +68,7 @@ def test_a_bessel_function_of_a_broken_order(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::pibls.ConvergenceWarning")
 def test_eight_functions_of_an_end_are_enough_and_two_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
-    monkeypatch.setattr("pibls.diagnose.frobenius.SINGULAR_ENDS", SingularEndThresholds(most=2))
+    monkeypatch.setattr("pibls.analysis.frobenius.SINGULAR_ENDS", SingularEndThresholds(most=2))
     assert not pibls.solve(bessel(60), tol=1e-7, max_nodes=600).converged
 
 

@@ -16,12 +16,12 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.arrays import Array, MultiIndex
 from pibls.basis import FeatureBasis, WaveBasis
 from pibls.basis.activation import ACTIVATIONS, Sine, Tanh
 from pibls.basis.layer import Layer
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Decomposed, Whole, Windows, crossed
+from pibls.spaces import Cells, CellTree, Decomposed, Whole, Windows, crossed
 from tests import solved
 from tests.effort import calls_of
 from tests.saved import back, check_same, equal, quickly, small, u, v
@@ -199,7 +199,7 @@ def test_the_order_in_memory_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_is_kept(tmp_path: Path) -> None:
-    from pibls.search.judging.estimate import Norms
+    from pibls.adaptive.validation.estimate import Norms
 
     odd = _with(
         small(),

@@ -9,16 +9,16 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.candidate import drawn, system_in
+from pibls.adaptive.counts import default_points
+from pibls.adaptive.validation.context import Bench
 from pibls.arrays import Array
+from pibls.assembly.system import System
 from pibls.linalg import Levered, LinearSolver
 from pibls.linalg.matrix import Matrix, norms
+from pibls.nonlinear import Method
+from pibls.nonlinear.protocol import Equations
 from pibls.problem.forms.lowering import lower
-from pibls.search.attempt import drawn, system_in
-from pibls.search.counts import default_points
-from pibls.search.judging.bench import Bench
-from pibls.solver import Method
-from pibls.solver.protocol import Equations
-from pibls.system.system import System
 
 LINEAR: list[LinearSolver] = [pibls.SVD(), pibls.PivotedQR(), pibls.RidgeQR()]
 SHAPES = {"tall": (60, 20), "square": (30, 30), "wide": (20, 45), "large": (900, 600)}

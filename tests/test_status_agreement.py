@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.search.drive import _agreeing
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.search.thresholds import DEFAULT
+from pibls.adaptive.pipeline import _agreeing
+from pibls.adaptive.thresholds import DEFAULT
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.status import Status
 
 

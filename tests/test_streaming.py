@@ -13,22 +13,22 @@ import sympy as sp
 
 import pibls
 from pibls.arrays import Array
+from pibls.assembly import streaming
+from pibls.assembly.known import Placed
+from pibls.assembly.points import place
+from pibls.assembly.streaming import StreamedSystem, held_or_streamed
+from pibls.assembly.system import System, assemble
 from pibls.basis.scale import scale_for
-from pibls.domain import box_of
+from pibls.geometry import box_of
 from pibls.linalg import Factorization, LinearSolver
 from pibls.linalg.matrix import Matrix, is_finite, norms
 from pibls.linalg.rows import Rows
 from pibls.linalg.streamed_qr import StreamedFactorization, reduced
+from pibls.nonlinear import Method
+from pibls.nonlinear.homotopy import Homotopy
+from pibls.nonlinear.trust_region import Triangle
 from pibls.problem.forms.lowering import lower
-from pibls.solver import Method
-from pibls.solver.homotopy import Homotopy
-from pibls.solver.trust_region import Triangle
-from pibls.space import Whole
-from pibls.system import streaming
-from pibls.system.known import Placed
-from pibls.system.points import place
-from pibls.system.streaming import StreamedSystem, held_or_streamed
-from pibls.system.system import System, assemble
+from pibls.spaces import Whole
 
 SOLVERS: list[LinearSolver] = [
     pibls.SVD(), pibls.PivotedQR(), pibls.PivotedQR(rows=False), pibls.RidgeQR(),

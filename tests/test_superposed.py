@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import pibls
-from pibls.search.sweeps.superposed import Superposition
+from pibls.adaptive.sweeps.superposed import Superposition
 
 x, y, t, k = sp.symbols("x y t k")
 u, v, w = sp.Function("u")(x, y), sp.Function("v")(x, t), sp.Function("w")(x)

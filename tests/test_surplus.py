@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls
 from pibls import Condition, Dirichlet, Neumann
-from pibls.diagnose.surplus import told_twice
+from pibls.analysis.surplus import told_twice
 from pibls.problem.forms.lowering import lower
 
 x, y = sp.symbols("x y")

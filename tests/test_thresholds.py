@@ -10,24 +10,24 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive import candidate as attempts
+from pibls.adaptive import pipeline as drive
+from pibls.adaptive.candidate import Attempt, rescaled
+from pibls.adaptive.cells.hp_selection import Sized
+from pibls.adaptive.cells.strategy import CellPlan
+from pibls.adaptive.evolution import evolution_of
+from pibls.adaptive.evolutions.trajectory import Demand
+from pibls.adaptive.ode.initial import beginning_of
+from pibls.adaptive.pipeline import _lost
+from pibls.adaptive.random_features import strategy as waves
+from pibls.adaptive.random_features.family import WaveFamily
+from pibls.adaptive.random_features.strategy import WavePlan
+from pibls.adaptive.validation.estimate import ErrorEstimate, Where, estimated
+from pibls.assembly.evolutions.line import grouped
+from pibls.nonlinear import Outcome
 from pibls.problem.forms.lowering import lower
-from pibls.search import attempt as attempts
-from pibls.search import drive
-from pibls.search.attempt import Attempt, rescaled
-from pibls.search.cells.plan import CellPlan
-from pibls.search.cells.sizes import Sized
-from pibls.search.drive import _lost
-from pibls.search.evolution import evolution_of
-from pibls.search.evolutions.followed import Demand
-from pibls.search.judging.estimate import ErrorEstimate, Where, estimated
-from pibls.search.orbits.initial import beginning_of
-from pibls.search.waves import plan as waves
-from pibls.search.waves.family import WaveFamily
-from pibls.search.waves.plan import WavePlan
-from pibls.solver import Outcome
-from pibls.space.tree import CellTree
+from pibls.spaces.tree import CellTree
 from pibls.status import Status
-from pibls.system.evolutions.line import grouped
 from tests.made import found, line, plan, plane
 
 x, y = sp.symbols("x y")

@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 import pibls
+from pibls.adaptive.evolutions.ends import told_beyond
 from pibls.problem.forms.lowering import lower
-from pibls.search.evolutions.ends import told_beyond
 
 x, t = sp.symbols("x t")
 u, v = sp.Function("u")(x, t), sp.Function("v")(x, t)

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pibls.problem import Inside
-from pibls.search.attempt import Attempt
-from pibls.search.budget import Budget
-from pibls.search.evolutions import plan as following
-from pibls.search.evolutions.followed import LATE, Demand, Followed, Window
-from pibls.search.evolutions.lines import LineFollower
-from pibls.search.evolutions.march import (
+from pibls.adaptive.budget import Budget
+from pibls.adaptive.candidate import Attempt
+from pibls.adaptive.evolutions import strategy as following
+from pibls.adaptive.evolutions.lines import LineFollower
+from pibls.adaptive.evolutions.strategy import WindowPlan
+from pibls.adaptive.evolutions.time_discretizations import InMoments, InRooms
+from pibls.adaptive.evolutions.time_stepping import (
     SHORT,
 )
-from pibls.search.evolutions.plan import WindowPlan
-from pibls.search.evolutions.ways import InMoments, InRooms
-from pibls.search.judging.estimate import ErrorEstimate, Where, worst_of
-from pibls.space import CellTree
+from pibls.adaptive.evolutions.trajectory import LATE, Demand, Followed, Window
+from pibls.adaptive.validation.estimate import ErrorEstimate, Where, worst_of
+from pibls.problem import Inside
+from pibls.spaces import CellTree
 from pibls.status import Status
 from tests.made import found
 from tests.marched import ASKED, bench_of

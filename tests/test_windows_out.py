@@ -16,8 +16,8 @@ import sympy as sp
 
 import pibls
 from pibls.basis import WaveBasis
-from pibls.sample import reach_of
-from pibls.space import Cells, CellTree, Whole, Windows
+from pibls.sampling import reach_of
+from pibls.spaces import Cells, CellTree, Whole, Windows
 
 x, y, t = sp.symbols("x y t")
 

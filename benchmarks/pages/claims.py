@@ -376,7 +376,7 @@ CLAIMS = (
         "Backpropagation-free: PDE solving as direct least squares",
         "both abstracts",
         _least_squares,
-        ("docs/method.md", "src/pibls/solver/least_squares.py::LeastSquares", "tests/test_solver.py"),
+        ("docs/method.md", "src/pibls/nonlinear/least_squares.py::LeastSquares", "tests/test_solver.py"),
     ),
     Claim(
         "Stable convergence on nonlinear equations by perturbed nonlinear least squares",

@@ -16,9 +16,9 @@ import torch
 
 from benchmarks.peers.adapter import CannotError
 from pibls.arrays import Array, MultiIndex
+from pibls.assembly.points import Points, PointSet, place
 from pibls.problem import Form, Inside, Problem
 from pibls.problem.forms.lowering import lower
-from pibls.system.points import Points, PointSet, place
 
 _FEW = 0.05
 

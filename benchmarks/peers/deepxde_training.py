@@ -22,7 +22,7 @@ from deepxde.optimizers.config import LBFGS_options
 
 from benchmarks.peers.adapter import Outcome, Task
 from benchmarks.peers.deepxde_problem import normalised, posed, weights_of
-from pibls.domain import box_of
+from pibls.geometry import box_of
 
 FILE = "checkpoint.pt"
 _STEPS_BETWEEN = 500

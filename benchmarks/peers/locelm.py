@@ -11,10 +11,10 @@ import numpy as np
 import pibls
 from benchmarks.peers.adapter import SEEDS, Outcome, Setting, Task
 from benchmarks.peers.pibls_itself import warm_up
+from pibls.assembly.points import Points
 from pibls.basis import Broad
 from pibls.cases.case import Case
-from pibls.space import Decomposed
-from pibls.system.points import Points
+from pibls.spaces import Decomposed
 
 _SCALES = {1: (2.0, 5.0, 8.0, 10.0, 12.0, 15.0), 2: (0.5, 1.0, 1.5, 2.0, 3.0)}
 _CELLS = {1: (4,), 2: (2, 2)}

@@ -12,7 +12,7 @@ from benchmarks.peers.adapter import SEEDS, Outcome, Setting, Task, absent
 from benchmarks.peers.pyrfm_peer import Equation, points_on
 from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
-from pibls.domain import box_of
+from pibls.geometry import box_of
 from pibls.problem import Problem
 from pibls.problem.regions.on import Pair, Slice
 from pibls.problem.statement import Statement

@@ -19,7 +19,7 @@ import pibls
 from benchmarks.peers.adapter import SEEDS, Outcome, Setting, Task, absent
 from pibls.arrays import Array, MultiIndex
 from pibls.cases.case import Case
-from pibls.domain import box_of, time_of
+from pibls.geometry import box_of, time_of
 from pibls.problem import Problem
 from pibls.problem.forms.form import Form
 from pibls.problem.regions.on import Inside, Pair, Region, Slice

@@ -16,7 +16,7 @@ import sympy as sp
 
 from benchmarks.peers.adapter import Outcome, Setting, Task, absent
 from pibls.cases.case import Case
-from pibls.domain import box_of, time_of
+from pibls.geometry import box_of, time_of
 from pibls.problem import Problem
 from pibls.problem.forms.form import Form
 from pibls.problem.regions.on import Pair, Part, Slice

@@ -11,9 +11,11 @@ from pibls.errors import ConvergenceWarning, PiblsError, ProblemError, ShapeWarn
 from pibls.solution.solve import solve
 
 if TYPE_CHECKING:
-    from pibls.after.sweeps import sweep
+    from pibls.adaptive.budget import Progress
+    from pibls.adaptive.validation.estimate import ErrorEstimate
+    from pibls.assembly.points import Points
     from pibls.basis import Broad, BroadWeights, Features, GrownBroad, Joined, Ridges, Waves
-    from pibls.domain import (
+    from pibls.geometry import (
         Ball,
         Box,
         Disk,
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
         Solid,
         Spline,
     )
-    from pibls.fitting import Data, Field, Fit, fit
     from pibls.incremental import IncrementalBroad
+    from pibls.inverse import Data, Field, Fit, fit
     from pibls.io import load
     from pibls.io.drawings import read_shape
-    from pibls.learn import BroadRegressor as BroadRegressor
     from pibls.linalg import SVD, PivotedQR, RidgeQR
+    from pibls.nonlinear import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
+    from pibls.postprocess.sweeps import sweep
     from pibls.problem import (
         Condition,
         Dirichlet,
@@ -48,47 +51,44 @@ if TYPE_CHECKING:
         integral,
         known,
     )
-    from pibls.search.budget import Progress
-    from pibls.search.judging.estimate import ErrorEstimate
+    from pibls.regression import BroadRegressor as BroadRegressor
     from pibls.solution import Solution
-    from pibls.solver import GaussNewton, LeastSquares, NLSQPerturb, TrustRegion
-    from pibls.space import Decomposed
+    from pibls.spaces import Decomposed
     from pibls.status import Status
-    from pibls.system.points import Points
 
 # Everything is loaded when first used: `pibls --help` and the completion of a shell need no SymPy.
-_ROOMS = {
-    "domain": "Ball Box Disk Ellipse Implicit Polygon Slit Solid Spline Domain During Interval Shape",
+_EXPORTS = {
+    "geometry": "Ball Box Disk Ellipse Implicit Polygon Slit Solid Spline Domain During Interval Shape",
     "problem": "Condition Dirichlet Initial Neumann Periodic Problem Robin div dn grad integral known",
     "basis": "Broad BroadWeights Features GrownBroad Waves Joined Ridges",
     "incremental": "IncrementalBroad",
-    "learn": "BroadRegressor",
-    "space": "Decomposed",
-    "search.judging.estimate": "ErrorEstimate",
-    "system.points": "Points",
+    "regression": "BroadRegressor",
+    "spaces": "Decomposed",
+    "adaptive.validation.estimate": "ErrorEstimate",
+    "assembly.points": "Points",
     "solution": "Solution",
     "linalg": "SVD PivotedQR RidgeQR",
-    "solver": "GaussNewton LeastSquares NLSQPerturb TrustRegion",
+    "nonlinear": "GaussNewton LeastSquares NLSQPerturb TrustRegion",
     "status": "Status",
-    "search.budget": "Progress",
+    "adaptive.budget": "Progress",
     "io": "load",
     "io.drawings": "read_shape",
-    "after.sweeps": "sweep",
-    "fitting": "Data Field Fit fit",
+    "postprocess.sweeps": "sweep",
+    "inverse": "Data Field Fit fit",
 }
-_LATER = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_LAZY = {name: package for package, names in _EXPORTS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError(f"module 'pibls' has no attribute {name!r}")
-    value = getattr(import_module(f"pibls.{_LATER[name]}"), name)
+    value = getattr(import_module(f"pibls.{_LAZY[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LATER})
+    return sorted({*__all__, *_LAZY})
 
 
 # Without BroadRegressor: `from pibls import *` must not need scikit-learn.

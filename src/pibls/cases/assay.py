@@ -19,12 +19,12 @@ import numpy as np
 import sympy as sp
 
 from pibls.arrays import Array
+from pibls.assembly.points import Points
 from pibls.basis import Broad
-from pibls.domain import Interval
-from pibls.fitting.data import Data
+from pibls.geometry import Interval
+from pibls.inverse.data import Data
+from pibls.nonlinear import NLSQPerturb, TrustRegion
 from pibls.problem import Initial, Neumann, Problem
-from pibls.solver import NLSQPerturb, TrustRegion
-from pibls.system.points import Points
 
 INITIAL_CELLS = (10_000, 12_000, 14_000, 16_000, 18_000, 20_000)
 PUBLISHED = {

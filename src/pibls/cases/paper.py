@@ -7,12 +7,12 @@ from typing import Any
 
 import sympy as sp
 
+from pibls.assembly.points import Points
 from pibls.basis import Broad
 from pibls.cases.case import Authors, Case, Published
-from pibls.domain import Box, Interval
+from pibls.geometry import Box, Interval
+from pibls.nonlinear import LeastSquares, NLSQPerturb, TrustRegion
 from pibls.problem import Dirichlet, Initial, Periodic, Problem
-from pibls.solver import LeastSquares, NLSQPerturb, TrustRegion
-from pibls.system.points import Points
 
 x, y, t = sp.symbols("x y t")
 pi = sp.pi

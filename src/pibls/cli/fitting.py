@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pibls.errors import ProblemError
 
 if TYPE_CHECKING:
-    from pibls.fitting import Data, Fit, FitProgress
+    from pibls.inverse import Data, Fit, FitProgress
     from pibls.io import ProblemFile
 
 

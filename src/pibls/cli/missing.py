@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pibls.diagnose.coverage import probed, unbegun, uncovered
-from pibls.diagnose.walls import is_bare
-from pibls.domain import box_of, faces_of, time_of
+from pibls.adaptive.evolutions.growth import untold_where_it_is_needed
+from pibls.analysis.coverage import probed, unbegun, uncovered
+from pibls.analysis.walls import is_bare
+from pibls.geometry import box_of, faces_of, time_of
 from pibls.problem import Problem
 from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.search.evolutions.growth import untold_where_it_is_needed
 
 _REGULAR = 1e-6  # of the other coefficients: a smaller leading one makes an end singular, which needs less
 

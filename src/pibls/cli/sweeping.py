@@ -97,8 +97,8 @@ def _solved(
     import warnings
 
     import pibls
-    from pibls.after.sweeps import swept as solved_together
     from pibls.io import read_problem
+    from pibls.postprocess.sweeps import swept as solved_together
 
     file = read_problem(path, parameters=values[0])
     settings = {**file.settings, **{k: v for k, v in given.items() if v is not None}}

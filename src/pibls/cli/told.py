@@ -7,9 +7,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from pibls.analysis.corners.clashes import clashes
+from pibls.analysis.coverage import uncovered
 from pibls.cli.missing import missing_conditions
-from pibls.diagnose.corners.clashes import clashes
-from pibls.diagnose.coverage import uncovered
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.problem import Problem
 from pibls.solution import Solution

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pibls.cli.outcome import RefusedError
-from pibls.domain import time_of
 from pibls.errors import PiblsError
+from pibls.geometry import time_of
 from pibls.plot.backend import matplotlib
 from pibls.problem import Problem
 from pibls.solution import Solution

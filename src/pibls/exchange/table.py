@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.errors import target
-from pibls.sample import fields_of, grid_of, reach_of
+from pibls.sampling import fields_of, grid_of, reach_of
 from pibls.solution import Solution
 
 

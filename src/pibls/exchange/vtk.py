@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import box_of, time_of
 from pibls.errors import ProblemError, target
 from pibls.exchange.about import about
 from pibls.exchange.vtkxml import Mesh, RegularGrid, write_series
-from pibls.sample import Grid, Sampled, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
+from pibls.geometry import box_of, time_of
+from pibls.sampling import Grid, Sampled, Section, fields_of, fixed_values, grid_of, patch_of, reach_of
 from pibls.solution import Solution
 
 _TIMES = 21

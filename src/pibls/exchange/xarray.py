@@ -7,7 +7,7 @@ from typing import Any
 
 from pibls.errors import need
 from pibls.exchange.about import about
-from pibls.sample import fields_of, grid_of, reach_of, units_of
+from pibls.sampling import fields_of, grid_of, reach_of, units_of
 from pibls.solution import Solution
 
 

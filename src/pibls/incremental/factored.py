@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.assembly.system import System
 from pibls.caching import cached_property
 from pibls.incremental.rows import RowBatch, RowScale
 from pibls.linalg.matrix import norms
 from pibls.linalg.updated_qr import UpdatedQR
-from pibls.system.system import System
 
 _RIDGE = 0.1 * float(np.finfo(float).eps)
 """τ relative to the Frobenius norm of D J; that of `RidgeQR`."""

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from pibls.adaptive.candidate import attempt, judge, misfits
+from pibls.adaptive.split_conditions import with_divided_sides
+from pibls.adaptive.thresholds import DEFAULT
+from pibls.adaptive.validation.context import Bench
+from pibls.adaptive.validation.estimate import ErrorEstimate, at_least, compare, norms_by_name
 from pibls.arrays import Array
+from pibls.assembly.known import Placed
+from pibls.assembly.points import Points, place
+from pibls.assembly.system import System, assemble
 from pibls.basis import Broad, BroadBasis, GrownBroad, natural_order, nodes_since
 from pibls.basis.checks import whole
 from pibls.caching import cached_property
@@ -19,21 +27,13 @@ from pibls.incremental.factored import Factored
 from pibls.incremental.rows import RowBatch
 from pibls.linalg import PivotedQR
 from pibls.linalg.threads import sensible_threads
+from pibls.nonlinear import GaussNewton, LeastSquares
 from pibls.problem import Problem, Region
-from pibls.problem.breaks.materials import materials_of
 from pibls.problem.forms.lowering import LoweredProblem, lower
-from pibls.search.attempt import attempt, judge, misfits
-from pibls.search.judging.bench import Bench
-from pibls.search.judging.estimate import ErrorEstimate, at_least, compare, norms_by_name
-from pibls.search.sided import with_divided_sides
-from pibls.search.thresholds import DEFAULT
+from pibls.problem.interfaces.materials import materials_of
 from pibls.solution import Solution
-from pibls.solver import GaussNewton, LeastSquares
-from pibls.space import Whole
+from pibls.spaces import Whole
 from pibls.status import Status
-from pibls.system.known import Placed
-from pibls.system.points import Points, place
-from pibls.system.system import System, assemble
 
 
 @dataclass(frozen=True)

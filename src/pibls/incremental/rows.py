@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.arrays import Array, Numbers
+from pibls.assembly.system import System
 from pibls.linalg.ridge_qr import distinct
-from pibls.system.system import System
 
 
 @dataclass(frozen=True)

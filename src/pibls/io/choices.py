@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pibls.adaptive.subdomains.family import PerPiece
+from pibls.assembly.points import Points
 from pibls.basis import (
     Annular,
     Broad,
@@ -23,9 +25,7 @@ from pibls.basis import (
 from pibls.errors import ProblemError
 from pibls.io.kinds import ACTIVATION
 from pibls.io.record import Record, damaged
-from pibls.search.pieces.family import PerPiece
-from pibls.space import Decomposed
-from pibls.system.points import Points
+from pibls.spaces import Decomposed
 
 _CLASSES = {
     c.__name__: c

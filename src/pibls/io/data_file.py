@@ -28,7 +28,7 @@ import numpy as np
 
 from pibls.arrays import Array
 from pibls.errors import ProblemError
-from pibls.fitting.data import Data
+from pibls.inverse.data import Data
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
 from pibls.io.statements import Texts, check_count

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pibls.adaptive.budget import Progress
+from pibls.adaptive.validation.estimate import ErrorEstimate
 from pibls.basis import (
     AnnularBasis,
     BroadBasis,
@@ -39,9 +41,7 @@ from pibls.io.entries import (
 )
 from pibls.io.records import Kind, Table
 from pibls.io.trees import Divisions, is_tree
-from pibls.search.budget import Progress
-from pibls.search.judging.estimate import ErrorEstimate
-from pibls.space import Cells, CellTree, Lattice, Pieces, Summed, Whole, Windows
+from pibls.spaces import Cells, CellTree, Lattice, Pieces, Summed, Whole, Windows
 
 ACTIVATION = Word(ACTIVATIONS, "an activation")
 

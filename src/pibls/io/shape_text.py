@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pibls.domain import Box, Extrusion, Implicit, Interval, Mapped, Revolution
-from pibls.domain.csg import combined
 from pibls.errors import ProblemError
+from pibls.geometry import Box, Extrusion, Implicit, Interval, Mapped, Revolution
+from pibls.geometry.csg import combined
 from pibls.io.shapes import PLAIN
 
 

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pibls.domain import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
-from pibls.domain.maps import Affine
+from pibls.geometry import Ball, Disk, Ellipse, Implicit, Mapped, Polygon, Slit, Solid, Spline
+from pibls.geometry.maps import Affine
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
 from pibls.text import Names, nearest, parse_expression

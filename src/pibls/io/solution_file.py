@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pibls._version import __version__
+from pibls.adaptive.validation.estimate import KnownEstimate, Norms
 from pibls.arrays import PointFunction
-from pibls.domain import box_of
 from pibls.errors import ProblemError
+from pibls.geometry import box_of
 from pibls.io.choices import describe_choice, rebuild_choice
 from pibls.io.container import read_container, write_container
 from pibls.io.entries import Numbers
@@ -26,10 +27,9 @@ from pibls.io.record import Record, damaged, plain
 from pibls.io.records import Reader, Writer
 from pibls.io.writing import problem_text
 from pibls.problem import Problem
-from pibls.problem.breaks.materials import materials_of
-from pibls.search.judging.estimate import KnownEstimate, Norms
+from pibls.problem.interfaces.materials import materials_of
 from pibls.solution import Solution
-from pibls.space import Pieces
+from pibls.spaces import Pieces
 from pibls.status import Status
 
 _SAVE = "solution.save(path)"

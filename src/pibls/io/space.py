@@ -14,9 +14,9 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.domain import Box, Interval
-from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
+from pibls.geometry import Box, Interval
+from pibls.geometry.shape import inside_of
 from pibls.io.document import Document, kind_of
 from pibls.io.places import Path
 from pibls.io.shapes import read_expression, read_shape_table

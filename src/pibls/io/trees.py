@@ -13,7 +13,7 @@ import numpy as np
 
 from pibls.io.entries import Numbers
 from pibls.io.record import Record, damaged
-from pibls.space import Branch, CellTree
+from pibls.spaces import Branch, CellTree
 
 if TYPE_CHECKING:
     from pibls.io.records import Reader, Writer

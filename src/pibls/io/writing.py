@@ -16,9 +16,9 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from pibls.arrays import PointFunction
-from pibls.domain import has_sides, is_domain, space_of, time_of
-from pibls.domain.shape import inside_of
 from pibls.errors import ProblemError
+from pibls.geometry import has_sides, is_domain, space_of, time_of
+from pibls.geometry.shape import inside_of
 from pibls.io.shape_text import ShapeTables
 from pibls.io.symbols import facts_of, facts_of_function, own_name
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Problem, Robin

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array
-from pibls.patience import check_deadline
+from pibls.deadline import check_deadline
 
 _SYMMETRIC = 1e-7  # of the geometric mean of two diagonal entries
 _INDEPENDENT = 1e4  # condition of eigenvectors up to which they are used

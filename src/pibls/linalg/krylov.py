@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.patience import go_on
+from pibls.deadline import go_on
 
 
 @dataclass(frozen=True)

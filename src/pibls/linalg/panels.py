@@ -15,7 +15,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from pibls.arrays import Array
-from pibls.patience import check_deadline
+from pibls.deadline import check_deadline
 
 MOMENT = 1e9
 """Operations between two checks: 0.05 s of one core that has nothing else to do, 0.3 s beside five others."""

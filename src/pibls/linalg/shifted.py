@@ -9,9 +9,9 @@ import numpy as np
 from scipy import linalg
 
 from pibls.arrays import Array, Complex, Numbers
+from pibls.deadline import go_on
 from pibls.linalg.panels import lu_factor
 from pibls.memory import check_memory
-from pibls.patience import go_on
 
 _SINGULAR = 1e-14
 

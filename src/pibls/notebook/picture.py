@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, box_of, faces_of, space_of, time_of, within
 from pibls.errors import ProblemError
+from pibls.geometry import Boundary, box_of, faces_of, space_of, time_of, within
 from pibls.notebook.wording import PlainPen, conditions_in_words
 from pibls.plot.backend import matplotlib
-from pibls.problem.breaks.materials import Materials, materials_of
+from pibls.problem.interfaces.materials import Materials, materials_of
 from pibls.problem.problem import condition_regions
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from pibls.domain import Domain, box_of, faces_of
+from pibls.geometry import Domain, box_of, faces_of
 from pibls.notebook.sketch import sketch
 from pibls.notebook.wording import HtmlPen, conditions_in_words, inline
 from pibls.problem.problem import condition_regions

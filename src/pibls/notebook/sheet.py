@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.arrays import Array, Mask
-from pibls.domain import Domain, box_of, space_of, time_of
+from pibls.geometry import Domain, box_of, space_of, time_of
 
 SIZE = 150.0  # pixels, the longer side of the drawing
 MARGIN = 52.0

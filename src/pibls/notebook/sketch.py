@@ -14,7 +14,7 @@ import numpy as np
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
 from pibls.arrays import Array
-from pibls.domain import Boundary, Domain, Face, faces_of, space_of, time_of, within
+from pibls.geometry import Boundary, Domain, Face, faces_of, space_of, time_of, within
 from pibls.notebook.sheet import MARGIN, Paper, block, dot, line, runs, words
 from pibls.problem.regions.on import Region
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy as sp
 
-from pibls.domain import box_of
+from pibls.geometry import box_of
 from pibls.problem import Periodic
 from pibls.problem.problem import condition_regions
 from pibls.text.typeset import equation_latex, latex, name_latex, separated, short_name

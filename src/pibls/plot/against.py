@@ -11,7 +11,7 @@ from pibls.plot.scene import Quantity
 from pibls.plot.show import scene_of, show
 from pibls.problem.conditions import residual_of
 from pibls.problem.forms.known import as_expression
-from pibls.sample import Sampled
+from pibls.sampling import Sampled
 from pibls.solution import Solution
 from pibls.text.typeset import name_latex
 

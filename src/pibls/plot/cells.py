@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import box_of
 from pibls.errors import ProblemError
+from pibls.geometry import box_of
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels, axes_for
 from pibls.plot.labels import Labels
 from pibls.plot.maps import sides_of
 from pibls.plot.show import check_cmap
-from pibls.sample import Section, fixed_values, reach_of
+from pibls.sampling import Section, fixed_values, reach_of
 from pibls.solution import Solution
 
 _INK = "0.25"

@@ -10,7 +10,7 @@ import numpy as np
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels
 from pibls.plot.scene import Scene, unsuited
-from pibls.sample import Section
+from pibls.sampling import Section
 
 _POINTS = 1001
 _MOST = 20_001

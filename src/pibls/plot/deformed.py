@@ -13,7 +13,7 @@ from pibls.plot.canvas import Panels
 from pibls.plot.maps import Maps, dress, explain, fill
 from pibls.plot.scene import Scene
 from pibls.plot.vectors import check_plane, components
-from pibls.sample import patch_of
+from pibls.sampling import patch_of
 
 _SEEN = (0.02, 0.2)  # displacements of that share of the body are drawn as they are, …
 _SHOWN = 0.1  # … others as about that much of it

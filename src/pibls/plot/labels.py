@@ -9,7 +9,7 @@ from typing import Any
 
 from pibls.plot.backend import matplotlib
 from pibls.problem import Problem
-from pibls.sample import units_of
+from pibls.sampling import units_of
 from pibls.text.typeset import name_latex
 
 

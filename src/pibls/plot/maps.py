@@ -12,7 +12,7 @@ from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels
 from pibls.plot.colours import powers_of_ten
 from pibls.plot.scene import Quantity, Scene, unsuited
-from pibls.sample import Section, Simplices, patch_of
+from pibls.sampling import Section, Simplices, patch_of
 
 _WIDE = 3.0  # a map that much wider than high has its colour bar below
 _SLENDER = 12.0  # a domain that much longer than wide is not drawn to scale

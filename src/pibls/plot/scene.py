@@ -13,7 +13,7 @@ from pibls.plot.canvas import Panels
 from pibls.plot.colours import ColourScale
 from pibls.plot.labels import Labels
 from pibls.plot.view import View
-from pibls.sample import Sampled, Section
+from pibls.sampling import Sampled, Section
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pibls.plot.labels import Labels
 from pibls.plot.scene import Quantity, Scene
 from pibls.plot.vectors import magnitude
 from pibls.plot.view import View
-from pibls.sample import Sampled, fields_of, reach_of
+from pibls.sampling import Sampled, fields_of, reach_of
 from pibls.solution import Solution
 
 _PER_WINDOW = 12

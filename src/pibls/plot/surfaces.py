@@ -10,7 +10,7 @@ import numpy as np
 from pibls.plot.backend import matplotlib
 from pibls.plot.canvas import Panels
 from pibls.plot.scene import Scene, unsuited
-from pibls.sample import Section, patch_of
+from pibls.sampling import Section, patch_of
 
 
 @dataclass(frozen=True)

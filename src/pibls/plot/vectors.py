@@ -11,7 +11,7 @@ from pibls.arrays import Array
 from pibls.plot.canvas import Panels
 from pibls.plot.maps import Maps
 from pibls.plot.scene import Scene, unsuited
-from pibls.sample import Sampled, Section
+from pibls.sampling import Sampled, Section
 
 _ARROWS = 19  # along the longer side
 _STREAMS = 61

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import Domain, box_of, time_of
-from pibls.domain.checks.arguments import real_number
 from pibls.errors import ProblemError
-from pibls.sample import Section, fixed_values
+from pibls.geometry import Domain, box_of, time_of
+from pibls.geometry.checks.arguments import real_number
+from pibls.sampling import Section, fixed_values
 
 _FRAMES = 4
 _SNAPSHOTS = 5

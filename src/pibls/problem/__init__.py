@@ -1,12 +1,12 @@
 """The problem: equations, conditions and where they hold, still in SymPy."""
 
-from pibls.problem.breaks.planes import Breaks, refuse_unsolved
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn
 from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.flux import div, grad
 from pibls.problem.forms.form import Form, Jet, Language
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.known import known
+from pibls.problem.interfaces.planes import Breaks, refuse_unsolved
 from pibls.problem.problem import Problem, condition_regions
 from pibls.problem.regions.on import Inside, Pair, Part, Region, Scattered, Slice, Spot, within
 from pibls.problem.statement import Statement

@@ -14,8 +14,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 
-from pibls.domain.checks.arguments import coordinate
 from pibls.errors import ProblemError
+from pibls.geometry.checks.arguments import coordinate
 from pibls.pickling import HoldsCallables
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.known import as_expression

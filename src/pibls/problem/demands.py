@@ -8,8 +8,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain
 from pibls.errors import ProblemError
+from pibls.geometry import Domain
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin
 from pibls.problem.forms.form import Form
 from pibls.problem.forms.integral import integral

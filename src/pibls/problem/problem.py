@@ -9,14 +9,11 @@ from typing import Any, TypeVar
 
 import sympy as sp
 
-from pibls.domain import Domain, box_of, check_domain, time_of
-from pibls.domain.checks.arguments import check_lengths
+from pibls.deadline import check_deadline
 from pibls.errors import ProblemError
-from pibls.patience import check_deadline
-from pibls.problem.breaks.function_jumps import FunctionJumps, jumps_of
-from pibls.problem.breaks.jump_checks import check_jumps, check_sources
-from pibls.problem.breaks.narrow import Suspects, narrow_in
-from pibls.problem.breaks.planes import Breaks, SwitchBox, breaks_of
+from pibls.geometry import Domain, box_of, check_domain, time_of
+from pibls.geometry.checks.arguments import check_lengths
+from pibls.problem.accessors import ProblemDoors
 from pibls.problem.conditions import (
     Condition,
     residual_of,
@@ -28,11 +25,14 @@ from pibls.problem.demands import (
     check_interior,
     find_unknowns,
 )
-from pibls.problem.doors import ProblemDoors
 from pibls.problem.forms.checks import limited_depth
 from pibls.problem.forms.flux import Divergence, grad, orders_in, written_out
 from pibls.problem.forms.form import Delta, Language
 from pibls.problem.forms.functions import Stated, check_functions, split_functions
+from pibls.problem.interfaces.function_jumps import FunctionJumps, jumps_of
+from pibls.problem.interfaces.jump_checks import check_jumps, check_sources
+from pibls.problem.interfaces.narrow import Suspects, narrow_in
+from pibls.problem.interfaces.planes import Breaks, SwitchBox, breaks_of
 from pibls.problem.parameters import changed, check_used, read_parameters
 from pibls.problem.regions.on import Inside, Region
 from pibls.problem.statement import Statement, state_conditions

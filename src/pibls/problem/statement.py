@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.domain import Domain
 from pibls.errors import ProblemError
+from pibls.geometry import Domain
 from pibls.problem.conditions import Periodic
 from pibls.problem.forms.form import Form, Jet, Language
 from pibls.problem.forms.integral import integral, totals

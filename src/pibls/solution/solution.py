@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from pibls.adaptive.validation.estimate import ErrorEstimate, KnownEstimate, Norms
+from pibls.analysis.corners.clashes import clashes
+from pibls.analysis.coverage import displaced, unbegun, uncovered
 from pibls.arrays import Array, floats
 from pibls.basis import BroadWeights, weights_of
 from pibls.caching import cached_property
-from pibls.diagnose.corners.clashes import clashes
-from pibls.diagnose.coverage import displaced, unbegun, uncovered
 from pibls.errors import ProblemError
 from pibls.pickling import portable, state_of
 from pibls.problem import Inside, Jet, Language, Problem, within
 from pibls.problem.forms.checks import checked_expression, limited_depth
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.lowering import Residual, lower_form
-from pibls.search.judging.estimate import ErrorEstimate, KnownEstimate, Norms
-from pibls.solution.doors import SolutionDoors
-from pibls.space import Space
+from pibls.solution.accessors import SolutionDoors
+from pibls.spaces import Space
 from pibls.status import Status
 
 _NAMED = 3  # corners

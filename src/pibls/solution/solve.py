@@ -11,12 +11,12 @@ from pibls.errors import ConvergenceWarning, ProblemError
 
 if TYPE_CHECKING:
     # Only at the first solve: `import pibls` need not wait for what it does not use.
+    from pibls.adaptive.budget import Progress
+    from pibls.assembly.points import Points
+    from pibls.nonlinear import Method
     from pibls.problem import Problem
-    from pibls.search.budget import Progress
     from pibls.solution import Solution
-    from pibls.solver import Method
-    from pibls.space import Choice
-    from pibls.system.points import Points
+    from pibls.spaces import Choice
 
 _SPARE = 1.1  # of the time limit: when nothing more is looked for that might explain how it ended
 
@@ -95,18 +95,18 @@ def solve(
             got=repr(callback),
             remedy="Write callback=print to see what it is called with.",
         )
+    from pibls.adaptive import pipeline
+    from pibls.adaptive.budget import Budget
+    from pibls.deadline import asked
     from pibls.interruption import signals_kept
     from pibls.linalg.tree.distributed import engine_of
-    from pibls.patience import asked
-    from pibls.search import drive
-    from pibls.search.budget import Budget
     from pibls.solution import Solution
 
     workers = engine_of(engine)
 
     start = None
     if guess is not None:
-        from pibls.search.starts.guess import guess_of
+        from pibls.adaptive.initial_guess.guess import guess_of
 
         start = guess_of(guess, problem)
     added: tuple[Any, ...] = ()
@@ -114,17 +114,17 @@ def solve(
         from pibls.problem.forms.enriching import given_functions
 
         added = given_functions(enrich, problem)
-    request = drive.Request(
+    request = pipeline.Request(
         tol, basis, points, method, start, int(seed), max_nodes, time_limit, began, workers, added
     )
     with signals_kept():
         if not progress:
-            answer = drive.run(problem, request, callback)
+            answer = pipeline.run(problem, request, callback)
         else:
-            from pibls.search.progress import shown
+            from pibls.adaptive.progress import shown
 
             with shown(callback) as both:
-                answer = drive.run(problem, request, both)
+                answer = pipeline.run(problem, request, both)
     seconds = time.perf_counter() - began
     solution = Solution(problem=problem, seconds=seconds, seed=int(seed), tol=tol, **vars(answer))
     if not solution.converged:
@@ -141,7 +141,7 @@ def resolved(problem: Problem, solution: Solution) -> Solution:
     kept = {key: solution.settings[key] for key in ("basis", "points") if key in solution.settings}
     method = None
     if "basis" in kept:
-        from pibls.solver import GaussNewton
+        from pibls.nonlinear import GaussNewton
 
         method = GaussNewton(rounds=0)
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.problem.breaks.switches import SWITCHING
+from pibls.problem.interfaces.switches import SWITCHING
 from pibls.text.exact import Builder
 from pibls.text.extent import TooMuchError
 from pibls.text.limits import MAX_ORDER

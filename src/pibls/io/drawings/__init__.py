@@ -9,8 +9,8 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.domain import Solid
 from pibls.errors import ProblemError
+from pibls.geometry import Solid
 from pibls.io.drawings.dxf import dxf_rings
 from pibls.io.drawings.geojson import geojson_rings
 from pibls.io.drawings.rings import Rings, area_of

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pibls.arrays import Array, Numbers
-from pibls.domain import Polygon
-from pibls.domain.checks.arguments import pair_of_coordinates
-from pibls.domain.checks.vertices import points_of
-from pibls.domain.csg import Union
 from pibls.errors import ProblemError, need
+from pibls.geometry import Polygon
+from pibls.geometry.checks.arguments import pair_of_coordinates
+from pibls.geometry.checks.vertices import points_of
+from pibls.geometry.csg import Union
 
 Rings: TypeAlias = list[Array]
 """Closed lines, each (n, 2), the first point not repeated."""

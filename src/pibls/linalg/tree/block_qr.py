@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
+from pibls.deadline import go_on
 from pibls.linalg.tree.fronts import Front, Rest, eliminate
 from pibls.linalg.tree.layout import Bundle
 from pibls.linalg.tree.spread import Piece, Spread
-from pibls.patience import go_on
 
 
 def factor(A: Spread, scale: Array, cond: float) -> BlockFactorization:

@@ -18,10 +18,10 @@ from weakref import WeakSet
 
 import numpy as np
 
+from pibls.deadline import OutOfTimeError, asked, go_on
 from pibls.errors import ProblemError
 from pibls.linalg.threads import sensible_threads
 from pibls.linalg.tree.engine import HERE, BytesAsked, Engine, EngineLostError, Share, TooLargeError
-from pibls.patience import OutOfTimeError, asked, go_on
 
 LEAST = 5e8
 """Operations below which a task is not worth sending: about a tenth of a second."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, PointFunction
-from pibls.domain import Domain, box_of, has_sides, space_of, within
 from pibls.errors import ProblemError
+from pibls.geometry import Domain, box_of, has_sides, space_of, within
 from pibls.pickling import HoldsCallables
 
 _ANCHORS = 64  # interior points; a point outside is moved towards the nearest of them

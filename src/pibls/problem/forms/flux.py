@@ -15,8 +15,8 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.problem.breaks.switches import SWITCHING
 from pibls.problem.forms.checks import is_scalar
+from pibls.problem.interfaces.switches import SWITCHING
 
 
 class grad(sp.Function):  # type: ignore[misc]  # noqa: N801 - written in equations, like sp.sin

@@ -17,7 +17,6 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.problem.breaks.switches import Switch, point_sources, switches_in
 from pibls.problem.conditions import dn
 from pibls.problem.forms.calling import Datum
 from pibls.problem.forms.checks import check_partials, check_terms
@@ -27,6 +26,7 @@ from pibls.problem.forms.interface_fluxes import interface_fluxes
 from pibls.problem.forms.known import breaks_named, implementation, is_known, is_shape
 from pibls.problem.forms.split import split
 from pibls.problem.forms.terms import evaluated, renamed
+from pibls.problem.interfaces.switches import Switch, point_sources, switches_in
 
 
 @dataclass(frozen=True)

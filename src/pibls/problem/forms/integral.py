@@ -12,8 +12,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from pibls.domain import Domain, is_domain, space_of, time_of
 from pibls.errors import ProblemError
+from pibls.geometry import Domain, is_domain, space_of, time_of
 from pibls.problem.forms.checks import is_scalar
 from pibls.problem.forms.form import Form, Language
 from pibls.problem.forms.known import is_known

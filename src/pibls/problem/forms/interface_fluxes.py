@@ -24,9 +24,9 @@ from sympy.core.function import AppliedUndef
 
 from pibls.arrays import MultiIndex
 from pibls.errors import ProblemError
-from pibls.problem.breaks.switches import switches_in
 from pibls.problem.forms.flux import Orders, given_fluxes
 from pibls.problem.forms.known import is_known
+from pibls.problem.interfaces.switches import switches_in
 
 
 class InterfaceFlux(NamedTuple):

@@ -12,8 +12,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, FunctionClass, UndefinedFunction
 
 from pibls.arrays import PointFunction
-from pibls.domain import Domain
 from pibls.errors import ProblemError
+from pibls.geometry import Domain
 from pibls.pickling import HoldsCallables
 from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.checks import is_scalar

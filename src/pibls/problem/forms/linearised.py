@@ -16,11 +16,11 @@ from sympy.core.function import AppliedUndef
 from pibls.arrays import PointFunction
 from pibls.errors import ProblemError
 from pibls.pickling import ImplementedFunction
-from pibls.problem.breaks.planes import jumps, sides_of
-from pibls.problem.breaks.switches import switches_in
 from pibls.problem.conditions import Condition, Dirichlet, Initial, Neumann, Periodic, Robin, dn, residual_of
 from pibls.problem.forms.integral import integral
 from pibls.problem.forms.known import is_known
+from pibls.problem.interfaces.planes import jumps, sides_of
+from pibls.problem.interfaces.switches import switches_in
 from pibls.problem.problem import Problem
 
 Solved = Callable[[Any], PointFunction]

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array
-from pibls.domain import Domain
-from pibls.problem.breaks.narrow import inner_of
+from pibls.geometry import Domain
 from pibls.problem.forms.calling import Datum, call_at_points
 from pibls.problem.forms.checks import limited_depth
 from pibls.problem.forms.form import Form, Jet
 from pibls.problem.forms.program import program
+from pibls.problem.interfaces.narrow import inner_of
 from pibls.problem.problem import Problem
 from pibls.problem.regions.on import Region
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Boundary, Domain, Face, faces_of, lengths_of, parts_in, time_of
-from pibls.domain.faces.face import Same, join
+from pibls.geometry import Boundary, Domain, Face, faces_of, lengths_of, parts_in, time_of
+from pibls.geometry.faces.face import Same, join
 from pibls.problem.regions.points import TENSOR, Points
 
 PROBES = 1024

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.quasi import RULES
-from pibls.domain import Domain, box_of
+from pibls.geometry import Domain, box_of
 from pibls.problem.regions.points import TENSOR, Points, PointSet, filled
 from pibls.problem.regions.protocol import Pen, Region
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, Face
-from pibls.domain.faces.face import join
+from pibls.geometry import Domain, Face
+from pibls.geometry.faces.face import join
 from pibls.problem.regions.points import TENSOR, Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 

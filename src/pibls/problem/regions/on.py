@@ -15,7 +15,8 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from pibls.arrays import Array
-from pibls.domain import (
+from pibls.errors import ProblemError
+from pibls.geometry import (
     Boundary,
     Domain,
     box_of,
@@ -27,10 +28,9 @@ from pibls.domain import (
     time_of,
     within,
 )
-from pibls.domain.checks.arguments import real_number
-from pibls.domain.faces.face import join
-from pibls.domain.faces.level import Level
-from pibls.errors import ProblemError
+from pibls.geometry.checks.arguments import real_number
+from pibls.geometry.faces.face import join
+from pibls.geometry.faces.level import Level
 from pibls.problem.conditions import Initial, Periodic
 from pibls.problem.regions import Inside, Pair, Part, Region, Rim, Scattered, Slice, Spot, same
 from pibls.problem.regions.relation import Relation, check_relation, pinned

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain import Boundary, Domain, Face, faces_of, time_of
+from pibls.geometry import Boundary, Domain, Face, faces_of, time_of
 from pibls.problem.regions.cover import PROBES, cover
 from pibls.problem.regions.points import Points, PointSet, too_few
 from pibls.problem.regions.protocol import Pen, Region

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
-from pibls.domain import Boundary, Domain, Face
-from pibls.domain.integrals.gauss import Rule
+from pibls.geometry import Boundary, Domain, Face
+from pibls.geometry.integrals.gauss import Rule
 
 if TYPE_CHECKING:
     from pibls.problem.regions.points import Points, PointSet

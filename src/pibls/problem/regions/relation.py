@@ -14,8 +14,8 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from pibls.arrays import Array, Mask
-from pibls.domain.faces.face import Face, bisected
 from pibls.errors import ProblemError
+from pibls.geometry.faces.face import Face, bisected
 
 _LOOKED = 129  # places of a face at which inequalities are looked at
 _ZOOMS = 20  # by four each

@@ -9,9 +9,9 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, Face, box_of
-from pibls.domain.faces.face import join
 from pibls.errors import ProblemError
+from pibls.geometry import Domain, Face, box_of
+from pibls.geometry.faces.face import join
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 from pibls.problem.regions.relation import Relation

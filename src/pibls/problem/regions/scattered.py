@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Rng
-from pibls.domain import Domain, owned
 from pibls.errors import ProblemError
+from pibls.geometry import Domain, owned
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pibls.arrays import Array, Mask, Rng
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, owned, time_of
 from pibls.errors import ProblemError
+from pibls.geometry import Domain, box_of, owned, time_of
 from pibls.problem.regions.points import Points, PointSet, filled, too_few
 from pibls.problem.regions.protocol import Pen, Region
 from pibls.problem.regions.relation import Relation

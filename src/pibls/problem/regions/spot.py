@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pibls.arrays import Array, Rng
-from pibls.domain import Domain, box_of, owned, time_of
+from pibls.geometry import Domain, box_of, owned, time_of
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 

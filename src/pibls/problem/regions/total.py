@@ -11,12 +11,12 @@ import numpy as np
 
 from pibls.arrays import Array, Rng
 from pibls.basis.quasi import CLOSED_RULES
-from pibls.domain import Domain, box_of, faces_of, space_of, time_of
-from pibls.domain.integrals.cut import Cut, around, bounded, middles
-from pibls.domain.integrals.gauss import Rule
-from pibls.domain.integrals.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
+from pibls.deadline import go_on
 from pibls.errors import ProblemError
-from pibls.patience import go_on
+from pibls.geometry import Domain, box_of, faces_of, space_of, time_of
+from pibls.geometry.integrals.cut import Cut, around, bounded, middles
+from pibls.geometry.integrals.gauss import Rule
+from pibls.geometry.integrals.quadrature import rule_common, rule_faces, rule_inside, rule_slice, settled
 from pibls.problem.regions.points import Points, PointSet
 from pibls.problem.regions.protocol import Pen, Region
 

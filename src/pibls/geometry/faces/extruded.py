@@ -1,0 +1,82 @@
+"""∂Ω × (t₀, t₁): faces in space, through time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.arrays import Array, Mask, Rng
+from pibls.geometry.faces.face import ON, Boundary, Face, Keep
+from pibls.geometry.faces.patch import Patch
+from pibls.geometry.faces.surface import FaceSurface
+from pibls.geometry.maps import Affine
+
+
+@dataclass(frozen=True)
+class Extruded:
+    """face × (t0, t1): the part of a space-time boundary above a face of the space domain."""
+
+    face: Face
+    start: float
+    stop: float
+
+    @property
+    def dimension(self) -> int:
+        return self.face.dimension + 1
+
+    @property
+    def has_chart(self) -> bool:
+        return self.face.has_chart
+
+    @property
+    def is_closed(self) -> bool:
+        return self.face.is_closed
+
+    @property
+    def is_thin(self) -> bool:
+        return self.face.is_thin
+
+    def at(self, U: Array, rng: Rng | None = None) -> Boundary:
+        below = self.face.at(U[:, :-1], rng)
+        t = self.start * (1.0 - U[:, -1]) + self.stop * U[:, -1]
+        return Boundary(
+            np.column_stack([below.points, t]),
+            np.column_stack([below.normals, np.zeros(len(U))]),
+            below.owners,
+        )
+
+    def measure(self, lengths: Array) -> float:
+        return self.face.measure(lengths[:-1]) * (self.stop - self.start) / float(lengths[-1])
+
+    def touches(self, X: Array, tolerance: Array) -> Mask:
+        slack = tolerance[-1]
+        during = (self.start - slack <= X[:, -1]) & (self.stop + slack >= X[:, -1])
+        return np.asarray(self.face.touches(X[:, :-1], tolerance[:-1]) & during, dtype=np.bool_)
+
+    def normals(self, X: Array) -> Array | None:
+        below = self.face.normals(X[:, :-1])
+        return None if below is None else np.column_stack([below, np.zeros(len(X))])
+
+    def plane(self) -> tuple[int, float] | None:
+        return self.face.plane()
+
+    def clipped(self, box: Array) -> tuple[Face, ...]:
+        start, stop = max(self.start, float(box[-1, 0])), min(self.stop, float(box[-1, 1]))
+        if stop - start <= ON * (box[-1, 1] - box[-1, 0]):
+            return ()
+        return tuple(Extruded(face, start, stop) for face in self.face.clipped(box[:-1]))
+
+    def dense(self) -> Array:
+        below = self.face.dense()
+        times = np.linspace(self.start, self.stop, 9)
+        return np.column_stack([np.tile(below, (9, 1)), np.repeat(times, len(below))])
+
+    def trimmed(self, keep: Keep, near: Array) -> tuple[Face, ...]:
+        return Patch(FaceSurface(self)).trimmed(keep, near)
+
+    def flipped(self) -> Extruded:
+        return Extruded(self.face.flipped(), self.start, self.stop)
+
+    def mapped(self, affine: Affine, owner: object) -> Face:
+        return Patch(FaceSurface(self)).mapped(affine, owner)

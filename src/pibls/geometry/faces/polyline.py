@@ -1,0 +1,39 @@
+"""p₀ p₁ … pₘ: a chain of straight lines, at constant speed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pibls.arrays import Array
+from pibls.geometry.faces.curve import Curve
+
+
+class Polyline(Curve):
+    """From corner to corner; a closed one returns to its first point, which is then also its last."""
+
+    broken = True
+
+    def __init__(self, owner: object, points: Array, *, closed: bool) -> None:
+        self.owner, self.closed = owner, closed
+        self._points = points
+        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        self._u = way / way[-1]
+        self.pieces = int(min(max(64, 8 * len(points)), 16384))
+
+    @property
+    def knots(self) -> Any:  # type: ignore[override]
+        return self._u
+
+    def _piece(self, u: Array) -> Array:
+        return np.clip(np.searchsorted(self._u, u, side="right") - 1, 0, len(self._u) - 2)
+
+    def position(self, u: Array) -> Array:
+        i = self._piece(u)
+        s = ((u - self._u[i]) / (self._u[i + 1] - self._u[i]))[:, None]
+        return np.asarray(self._points[i] * (1.0 - s) + self._points[i + 1] * s)
+
+    def tangent(self, u: Array) -> Array:
+        i = self._piece(u)
+        return np.asarray(self._points[i + 1] - self._points[i])

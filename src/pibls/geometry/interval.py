@@ -1,0 +1,36 @@
+"""a < x < b."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pibls.geometry.box import Box
+from pibls.geometry.checks.arguments import coordinate, ordered, signed
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Interval(Box):
+    """a < x < b.
+
+    >>> import sympy as sp
+    >>> Interval(sp.Symbol("x"), 0, 1)
+    Interval(x, 0, 1)
+    """
+
+    has_sides = True
+
+    def __init__(self, x: Any, a: Any, b: Any) -> None:
+        coordinate(x, "Interval(x)")
+        ends = ordered(a, b, "Interval(a, b)")
+        signed(x, *ends, "Interval(x)")
+        object.__setattr__(self, "coordinates", (x,))
+        object.__setattr__(self, "bounds", (ends,))
+
+    def _like(self, sides: dict[Any, Any]) -> Box:
+        ((x, ends),) = sides.items()
+        return Interval(x, *ends)
+
+    def __repr__(self) -> str:
+        a, b = self.bounds[0]
+        return f"Interval({self.coordinates[0]}, {a:g}, {b:g})"

@@ -1,0 +1,177 @@
+"""u(k₁), u(k₂), …: one problem at many values of its parameters."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from pibls.adaptive.sweeps.repeated import KeptForms
+from pibls.adaptive.sweeps.superposed import Sums, Superposition
+from pibls.errors import ConvergenceWarning, ProblemError
+from pibls.problem import Problem
+from pibls.problem.parameters import find_parameter
+from pibls.solution import Solution
+from pibls.solution.solve import solve
+from pibls.status import Status
+
+
+def sweep(
+    problem: Problem, values: Mapping[Any, Iterable[Any]] | Sequence[Mapping[Any, Any]], **settings: Any
+) -> list[Solution]:
+    """The solutions at many values of the parameters, in the order of the values.
+
+    What the first solve finds (the basis, its width, its points) serves the others, and where only right-hand
+    sides depend on the parameters the factors do too. Each solution is accepted as always, on held-out points
+    and against a second one; where what was kept does not meet the tolerance, that value is solved by itself.
+
+    Parameters
+    ----------
+    problem
+        A problem with parameters.
+    values
+        ``{k: [1.0, 2.0, 3.0]}``; several parameters give all combinations. Or a list of mappings.
+    settings
+        Those of `pibls.solve`.
+
+    >>> import sympy as sp, pibls
+    >>> x, k = sp.symbols("x k")
+    >>> u = sp.Function("u")(x)
+    >>> decay = pibls.Problem(
+    ...     pibls.Interval(x, 0, 1), [u.diff(x) + k * u], [pibls.Initial(u, 1)], parameters={k: 1.0}
+    ... )
+    >>> [round(float(s(1.0)), 6) for s in pibls.sweep(decay, {k: [1.0, 2.0, 3.0]})]
+    [0.367879, 0.135335, 0.049787]
+    """
+    problems = [problem.at(point) for point in _points(problem, values)]
+    found: dict[int, Solution] = dict(swept(problems, **settings))
+    return [found[i] for i in range(len(problems))]
+
+
+def swept(problems: Sequence[Problem], **settings: Any) -> Iterator[tuple[int, Solution]]:
+    """(index, solution) for each of the same problem at several values, as soon as it is there.
+
+    The order is that of halving: both ends are known early, and what lies between is easy.
+    """
+    chosen = {"basis", "points", "method", "time_limit"} & {k for k, v in settings.items() if v is not None}
+    if chosen or not problems:
+        for i, problem in enumerate(problems):
+            yield i, _alone(problem, settings)
+        return
+    order = _halving(len(problems))
+    moving = [k for k in problems[0].parameters if len({p.parameters[k] for p in problems}) > 1]
+    # The end that is further from zero first: what serves a large wave number serves a small one too.
+    ends = [sum(abs(problems[i].parameters[k]) for k in moving) for i in order[:2]]
+    if len(ends) == 2 and ends[1] > ends[0]:
+        order[:2] = order[1::-1]
+    data_only = moves_data_only(problems[0], moving)
+    if data_only:
+        for i, solution in _superposed(problems, settings):
+            order.remove(i)
+            yield i, solution
+    kept: KeptForms | None = None
+    status = Status.TOLERANCE
+    while order:
+        batch = [] if kept is None else order if data_only else order[:1]
+        order = order[len(batch) :]
+        began = time.perf_counter()
+        answers = [] if kept is None else kept.answers([problems[i] for i in batch], status, not data_only)
+        seconds = (time.perf_counter() - began) / max(len(batch), 1)
+        left = []
+        for i, answer in zip(batch, answers, strict=True):
+            if answer is None or kept is None:
+                left.append(i)
+            else:
+                yield i, _solution(problems[i], answer, seconds, settings, kept.tol)
+        order = left + order
+        if left or kept is None:
+            # What was kept does not serve here: the next one is searched for, and kept for the others.
+            solution = _alone(problems[order[0]], settings)
+            yield order[0], solution
+            kept = KeptForms.of(problems[order[0]], solution) if solution.converged else None
+            status = solution.status
+            order = order[1:]
+
+
+def _superposed(problems: Sequence[Problem], settings: Mapping[str, Any]) -> Iterator[tuple[int, Solution]]:
+    """Those that are sums of a few, and these."""
+    plan = Superposition.of(problems)
+    if plan is None:
+        return
+    solved = []
+    for i in plan.chosen:
+        solved.append(_alone(problems[i], settings))
+        yield i, solved[-1]
+    if not all(s.converged for s in solved):
+        return
+    sums = Sums(plan, solved, solved[0].tol)
+    for k, problem in enumerate(problems):
+        began = time.perf_counter()
+        answer = None if k in plan.chosen else sums.answer(k)
+        if answer is not None:
+            yield k, _solution(problem, answer, time.perf_counter() - began, settings, sums.tol)
+
+
+def _alone(problem: Problem, settings: Mapping[str, Any]) -> Solution:
+    solution = solve(problem, **settings)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
+
+
+def _solution(
+    problem: Problem, answer: Any, seconds: float, settings: Mapping[str, Any], tol: float
+) -> Solution:
+    seed = int(settings.get("seed", 0))
+    solution = Solution(problem=problem, seconds=seconds, seed=seed, tol=tol, **vars(answer))
+    if not solution.converged:
+        warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
+    return solution
+
+
+def _halving(n: int) -> list[int]:
+    """0, n-1, the middle, the quarters, …: every index once.
+
+    >>> _halving(6)
+    [0, 5, 2, 1, 3, 4]
+    """
+    out = [0, n - 1][: min(n, 2)]
+    gaps = [(0, n - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        middle = (low + high) // 2
+        if middle > low:
+            out.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return out
+
+
+def moves_data_only(problem: Problem, moving: Sequence[Any]) -> bool:
+    """Whether the operator is the same for all values of these parameters."""
+    if not problem.is_linear:
+        return False
+    places = [list(problem.parameters).index(k) for k in moving]
+    for statement in problem.statements:
+        symbols = {statement.form.variables.parameters[i] for i in places} if places else set()
+        if any(a.free_symbols & symbols for _, a in statement.form.linear):
+            return False
+    return True
+
+
+def _points(problem: Problem, values: Any) -> list[dict[Any, Any]]:
+    if isinstance(values, Mapping):
+        lists = {find_parameter(k, problem.parameters, "sweep"): v for k, v in values.items()}
+        try:
+            return [dict(zip(lists, point, strict=True)) for point in product(*lists.values())]
+        except TypeError:
+            pass
+    elif isinstance(values, Sequence) and all(isinstance(v, Mapping) for v in values):
+        return [dict(v) for v in values]
+    raise ProblemError(
+        "sweep(values)",
+        expected="a mapping of parameters to lists of values, or a list of mappings",
+        got=repr(values),
+        remedy="Write pibls.sweep(problem, {k: [1.0, 2.0, 3.0]}).",
+    )

@@ -1,0 +1,5 @@
+"""The broad basis for plain regression, with the interface of scikit-learn."""
+
+from pibls.regression.regressor import BroadRegressor
+
+__all__ = ["BroadRegressor"]
